@@ -9,7 +9,7 @@ from patchkit.explain.explanation import PatchExplanation
 from patchkit.model.finding import Landed
 from patchkit.model.names import short_id
 from patchkit.model.objects import CommitId
-from patchkit.model.outcome import Fate, FileResult, PatchResult, Reason, Status
+from patchkit.model.outcome import Fate, FileResult, OfFiles, PatchResult, Reason, Status
 from patchkit.model.states import state_of
 from patchkit.model.text import counted
 
@@ -26,7 +26,7 @@ class HunkFault(Struct, frozen=True):
     reason: Reason
 
 
-class PatchForecast(Struct, frozen=True):
+class PatchForecast(OfFiles, Struct, frozen=True):
     """What carrying would make of a patch: files left in conflict, files to look at.
 
     A WAITING one fails only because those in `waits_for` do. `files` are known of a commit that the
@@ -40,11 +40,6 @@ class PatchForecast(Struct, frozen=True):
     waits_for: tuple[str, ...] = ()
     files: tuple[FileResult, ...] = ()  # without the clashes
     fate: Fate | None = None
-
-    @property
-    def absorbed_by(self) -> tuple[str, ...]:
-        """The upstream commits, as "ID subject", that made the changes of absorbed files."""
-        return tuple(dict.fromkeys(file.absorbed_by for file in self.files if file.absorbed_by))
 
     @property
     def perhaps(self) -> str:
@@ -206,11 +201,6 @@ class PatchDrift(Struct, frozen=True):
         """The commit since which it is in a state that asks for something."""
         other = (Status.ABSORBED, Status.WAITING, Status.REGENERATED)
         return self.since if self.is_broken or self.status in other else None
-
-    @property
-    def faults(self) -> tuple[HunkFault, ...]:
-        """The hunks that fail at the tip, of a patch that is broken."""
-        return self.intervals[-1].faults if self.is_broken else ()
 
     @property
     def needs_work(self) -> bool:

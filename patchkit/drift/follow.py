@@ -7,17 +7,17 @@ looked for among those that the same commit adds; where it went is watched from 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from stat import S_ISREG
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry.carried import Past
-from patchkit.gitcmd.commit_history import moved_blobs, renames_in
+from patchkit.gitcmd.commit_history import common_home, moved_blobs, renames_in
 from patchkit.gitcmd.first_parent import (
     Entries,
+    Files,
     Landing,
     Line,
     entries_at,
@@ -35,7 +35,6 @@ from patchkit.upstream.history import History, HistoryReader, tree_of
 _ROUNDS = 6
 # Files that stand for the folder that they are in.
 _NEIGHBOURS = 20
-_MOST = 0.5  # of these must have gone to one other folder
 
 
 class Step(Struct, frozen=True):
@@ -57,7 +56,7 @@ class Route(Struct, frozen=True):
     start: Entries
     steps: tuple[Step, ...]
     homes: Mapping[str, tuple[tuple[int, str], ...]]
-    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    folders: Mapping[str, tuple[str, ...]]
 
     def commit(self, position: int) -> CommitId:
         """The commit at a position: 0 is where the line starts."""
@@ -82,7 +81,8 @@ def follow(history: History, paths: Collection[str], *, added: Iterable[str] = (
     found = history.landings(sorted(watched))
     line = history.line
     start = dict(entries_at(history.repository, line.start, sorted(watched)))
-    follower = _Follower(history, line)
+    places = {commit: number for number, commit in enumerate(line.commits, 1)}
+    follower = _Follower(history, line, places)
     fresh = follower.gone_before(watched, start) | follower.take(found)
     for _ in range(_ROUNDS):
         fresh -= watched
@@ -102,7 +102,7 @@ class RoutePast(Past):
     from (they count as conflicts). Trials of whole patches ask all of it.
     """
 
-    def __init__(self, route: Route, state: Mapping[str, TreeEntry | None]) -> None:
+    def __init__(self, route: Route, state: Files) -> None:
         self.route, self.state = route, state
         self.position = 0  # on the line: 0 is its start
 
@@ -135,24 +135,15 @@ class RoutePast(Past):
             return None
         if self.route.repository.resolve(f"{self.commit}:{folder}") is not None:
             return None  # other files are in there
-        homes = Counter(
-            home.rpartition("/")[0] for path in files if (home := self.renamed(path)) is not None
-        )
-        if not homes:
-            return None
-        home, count = homes.most_common(1)[0]
-        return home if count > sum(homes.values()) * _MOST else None
+        return common_home(filter(None, map(self.renamed, files)))
 
 
 class _Follower(Struct):
     history: History
     line: Line
-    _places: dict[str, int] = field(default_factory=dict)
-    _landings: dict[int, Landing] = field(default_factory=dict)
-    _homes: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._places = {commit: n for n, commit in enumerate(self.line.commits, 1)}
+    places: Mapping[CommitId, int]  # where each commit is on the line, from 1
+    _landings: dict[int, Landing] = {}
+    _homes: dict[str, list[tuple[int, str]]] = {}
 
     def gone_before(self, paths: Collection[str], start: Entries) -> set[str]:
         """Where files of the pin are that the start of the line does not have; it may be another
@@ -169,7 +160,7 @@ class _Follower(Struct):
         """Note commits with what they change; the paths to which files of them went."""
         taken: list[_Gone] = []
         for landing in found:
-            position = self._places.get(landing.id)
+            position = self.places.get(landing.id)
             if position is None:
                 continue
             self._note(position, landing)
@@ -242,13 +233,13 @@ class ScopeWatch(Struct):
     along: HistoryReader  # reads the commits of the line
     recipes: Mapping[str, PatchRecipe]
     paths: Collection[str]
-    _files: dict[str, TreeEntry] = field(default_factory=dict)
-    _ahead: list[Landing] = field(default_factory=list)
-    _order: Mapping[str, int] = field(default_factory=dict)
+    _files: dict[str, TreeEntry] = {}
+    _ahead: list[Landing] = []
+    _order: Mapping[str, int] = {}
     _at: CommitId = CommitId("")
-    _known: dict[tuple[str, str, str], Status] = field(default_factory=dict)
+    _known: dict[tuple[str, str, str], Status] = {}
     #: Recipe -> path -> what it makes of the file; the files that changed since are not in it.
-    _told: dict[str, dict[str, Status]] = field(default_factory=dict)
+    _told: dict[str, dict[str, Status]] = {}
 
     def outside(self, name: str, commit: CommitId) -> Status:
         """REGENERATED where the recipe changes a file, CONFLICTED where it may not, or EMPTY."""
@@ -306,7 +297,7 @@ class ScopeWatch(Struct):
         versions = [e for each in self._ahead for e in self._covered(each.touches).values()]
         self.along.bring(entry.oid for entry in (*self._files.values(), *versions))
 
-    def _covered(self, entries: Mapping[str, TreeEntry | None]) -> dict[str, TreeEntry]:
+    def _covered(self, entries: Files) -> dict[str, TreeEntry]:
         return {
             path: entry
             for path, entry in entries.items()

@@ -12,14 +12,14 @@ is said of one commit in full is carried to, see `trial`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from stat import S_ISREG
 from typing import TypeAlias
 from zlib import Z_BEST_SPEED, compress, decompress
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from patchkit.carry.carried import CarriedFile, CarryContext, CarryOptions
@@ -74,12 +74,12 @@ class PatchVerdict(Struct, frozen=True):
         return self.forecast.status
 
 
-class Forecaster:
+class Forecaster(ObjectSource):
     """A series on a state that moves on; `judge` says what would become of it there.
 
     A `quick` one takes a change that applies as it is for that.
 
-    It is an ObjectSource: blobs that a walk read ahead, or that patches make, else upstream's own.
+    It is a source of blobs that a walk read ahead, or that patches make, else of upstream's own.
     """
 
     def __init__(
@@ -143,10 +143,6 @@ class Forecaster:
         if oid in self._made:
             return decompress(self._made[oid])
         return self._loaded[oid] if oid in self._loaded else self._read(oid, kind)
-
-    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
-        """See ObjectSource."""
-        return ((oid, self.read(oid, kind)) for oid in oids)
 
     def judge(self) -> tuple[PatchVerdict, ...]:
         """What would become of each patch in the present state."""
@@ -616,9 +612,9 @@ class _Fit(Struct, frozen=True):
 class _Putting(Struct):
     """What is known of the patch that is being put; its changes by their paths."""
 
-    applied: dict[str, _Fit] = field(default_factory=dict)  # as it is, onto the stack so far
-    on_top: dict[str, CarriedFile] = field(default_factory=dict)  # carried there
-    skipped: set[str] = field(default_factory=set)  # see _Put
+    applied: dict[str, _Fit] = {}  # as it is, onto the stack so far
+    on_top: dict[str, CarriedFile] = {}  # carried there
+    skipped: set[str] = set()  # see _Put
     failing: bool = False  # whether it is known to be in conflict by itself
 
 
@@ -639,7 +635,7 @@ class _Stood(Struct):
 
     here: dict[str, TreeEntry | None]
     there: dict[str, TreeEntry | None] | None = None
-    open: dict[str, Names] = field(default_factory=dict)
+    open: dict[str, Names] = {}
     failed: tuple[tuple[str, frozenset[str]], ...] = ()
     skipped: frozenset[str] = frozenset()  # paths at which `there` is not known
 
@@ -654,11 +650,12 @@ class _Stood(Struct):
         return put.verdict
 
 
-class _Given(Struct):
-    """An ObjectSource in which a file that no server gives is empty, and noted in `lacks`."""
+class _Given(ObjectSource):
+    """A source in which a file that no server gives is empty, and noted in `lacks`."""
 
-    source: ObjectSource
-    lacks: bool = False  # whether one was asked for; whoever wants to know clears it before
+    def __init__(self, source: ObjectSource) -> None:
+        self.source = source
+        self.lacks = False  # whether one was asked for; whoever wants to know clears it before
 
     def read(self, oid: str, kind: str) -> bytes:
         """See ObjectSource."""
@@ -667,10 +664,6 @@ class _Given(Struct):
         except MissingObjectError:
             self.lacks = True
             return b""
-
-    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
-        """See ObjectSource."""
-        return ((oid, self.read(oid, kind)) for oid in oids)
 
 
 def faults_of(files: Sequence[FileResult]) -> tuple[HunkFault, ...]:

@@ -16,7 +16,6 @@ from patchkit.drift.drift_report import HunkFault, PatchForecast
 from patchkit.drift.follow import ScopeWatch, Step, follow
 from patchkit.drift.forecast import Forecaster, PatchVerdict
 from patchkit.drift.sample import ChangeGroup, FileVersion, State, thin_out
-from patchkit.gitcmd.commit_history import Between
 from patchkit.gitcmd.first_parent import (
     Beginning,
     Commit,
@@ -43,8 +42,8 @@ class WatchedSeries(Struct, frozen=True):
     """
 
     patches: Sequence[SeriesPatch]
-    recipes: Mapping[str, PatchRecipe] = field(default_factory=dict)
-    remembered: Mapping[str, Resolution] = field(default_factory=dict)
+    recipes: Mapping[str, PatchRecipe] = {}
+    remembered: Mapping[str, Resolution] = {}
     verdicts: ResultCache = field(default_factory=ResultCache)
 
 
@@ -107,8 +106,6 @@ class Walker:
         self.route = follow(history, paths, added=added)
         along.bring(blobs_of(self.route.start.values()))
         self._paths = frozenset(paths)
-        ends = history.pin, history.tip
-        self._past = Between(history.repository, *ends, bring=along.bring, paths=paths)
         self._steps = {step.position: step.landing for step in self.route.steps}
         homes = (home for each in self.route.homes.values() for _, home in each)
         self.forecaster = Forecaster(

@@ -78,6 +78,13 @@ def renames_in(repository: Repository, old: str, new: str) -> dict[str, str]:
     return _renames(repository.ask("diff-tree", *options, old, new, no=NOT_HERE) or b"")
 
 
+def common_home(homes: Iterable[str]) -> str | None:
+    """The folder to which most files of another one went, of the paths to which they went."""
+    counts = Counter(home.rpartition("/")[0] for home in homes)
+    home, count = next(iter(counts.most_common(1)), (None, 0))
+    return home if count > sum(counts.values()) * _MOST else None
+
+
 def moved_blobs(repository: Repository, old: str, new: str) -> dict[str, None]:
     """The files that are gone or new from one commit to another: which moved follows from them."""
     changes = tree_changes(repository, old, new, required=False)
@@ -270,15 +277,8 @@ class Between(Struct, dict=True):
         """Where most renamed files of a folder that is gone went to."""
         if self._has(self.new, folder) or not self._has(self.old, folder):
             return None
-        homes = Counter(
-            new.rpartition("/")[0]
-            for old, new in self._renames.items()
-            if old.rpartition("/")[0] == folder
-        )
-        if not homes:
-            return None
-        home, count = homes.most_common(1)[0]
-        return home if count > sum(homes.values()) * _MOST else None
+        renames = self._renames.items()
+        return common_home(new for old, new in renames if old.rpartition("/")[0] == folder)
 
     @cached_property
     def goes_back(self) -> bool:

@@ -172,7 +172,20 @@ class Fate(Struct, frozen=True):
         return f"{self.word} by {self.by}" if self.by else self.word
 
 
-class PatchResult(Struct, frozen=True):
+class OfFiles:
+    """What became of a patch, with a verdict on each of its `files`."""
+
+    __slots__ = ()
+
+    files: tuple[FileResult, ...]
+
+    @property
+    def absorbed_by(self) -> tuple[str, ...]:
+        """The upstream commits, as "ID subject", that made the changes of absorbed files."""
+        return tuple(dict.fromkeys(file.absorbed_by for file in self.files if file.absorbed_by))
+
+
+class PatchResult(OfFiles, Struct, frozen=True):
     """What became of one patch on a base, whoever asks: apply, check, refresh, bump or carry."""
 
     name: str  # its file's name in the series
@@ -203,11 +216,6 @@ class PatchResult(Struct, frozen=True):
         """Of a WAITING patch, the conflicted ones that it waits for, in no order that counts."""
         names = (name for file in self.files for name in file.waits_for)
         return tuple(dict.fromkeys(names)) if self.status is Status.WAITING else ()
-
-    @property
-    def absorbed_by(self) -> tuple[str, ...]:
-        """The upstream commits, as "ID subject", that made the changes of absorbed files."""
-        return tuple(dict.fromkeys(file.absorbed_by for file in self.files if file.absorbed_by))
 
     @property
     def made_for_another_base(self) -> bool:

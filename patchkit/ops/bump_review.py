@@ -166,14 +166,13 @@ class _Reviewing(Struct, frozen=True):
         if result.attention in _FORCED and all(self.row.bases):
             rows = (self._upstream(file, head, past) for file in result.files)
             upstream = tuple(each for each in rows if each is not None)
-        absorbed = dict.fromkeys(file.absorbed_by for file in result.files if file.absorbed_by)
         return PatchReview(
             result,
             head.subject,
             head.where,
             changes.get(result.name, b""),
             upstream,
-            tuple(map(self._commit, absorbed)),
+            tuple(map(self._commit, result.absorbed_by)),
         )
 
     def _upstream(

@@ -171,7 +171,8 @@ def _broken(component: ComponentDrift, patch: PatchDrift) -> Iterator[Finding]:
     carried = forecast.files if forecast is not None else ()
     to_see = tuple(f"{file.path}: {'; '.join(file.reasons)}" for file in carried if file.review)
     if patch.is_broken:
-        line = patch.faults[0].line if patch.faults else 1
+        faults = patch.intervals[-1].faults
+        line = faults[0].line if faults else 1
         what = f"{patch.name} does not fit {component.ref}"
         severity = Severity(state_of(patch.status).level.value)
         lines = tuple(_broken_lines(patch))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from patchkit.model.objects import (
     make_tree,
 )
 from patchkit.model.outcome import Reason
-from patchkit.model.tree import Tree
+from patchkit.model.tree import ObjectSource, Tree
 from tests.support.repos import Upstream
 
 #: Path -> (mode, contents); a submodule's contents are its commit id.
@@ -33,7 +33,7 @@ _BROKEN_BINARY = (b"corrupt binary patch", b"unrecognized binary patch")
 
 
 @dataclass
-class Objects:
+class Objects(ObjectSource):
     """An object store in memory."""
 
     known: dict[str, GitObject] = field(default_factory=dict)
@@ -62,9 +62,6 @@ class Objects:
     def read(self, oid: str, kind: str) -> bytes:
         assert self.known[oid].kind == kind
         return self.known[oid].payload
-
-    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
-        return ((oid, self.read(oid, kind)) for oid in oids)
 
 
 def git_diff(before: Snapshot, after: Snapshot, *options: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from difflib import unified_diff
 
 from patchkit.model.mail import parse_patch
@@ -16,10 +16,11 @@ from patchkit.model.objects import (
     make_object,
     make_tree,
 )
+from patchkit.model.tree import ObjectSource
 from patchkit.stack.build import SeriesPatch
 
 
-class Memory:
+class Memory(ObjectSource):
     """Objects by id, as a reader of a repository gives them."""
 
     def __init__(self, *objects: GitObject) -> None:
@@ -27,9 +28,6 @@ class Memory:
 
     def read(self, oid: str, kind: str) -> bytes:
         return self.objects[oid]
-
-    def read_many(self, oids: Collection[str], kind: str) -> Iterator[tuple[str, bytes]]:
-        return ((oid, self.objects[oid]) for oid in oids)
 
 
 def memory_base(files: Mapping[str, str]) -> tuple[Memory, Base]:
