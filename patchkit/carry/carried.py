@@ -11,7 +11,7 @@ from enum import Enum
 from stat import S_ISLNK, S_ISREG
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import advice
@@ -170,7 +170,7 @@ class CarryOptions(Struct, frozen=True):
     generate: Generate | None = None  # asked first for each patch; None from it: carry the patch
     past: Past | None = None  # what is known of upstream between the bases; None follows no renames
     careful: bool = False  # what would be flagged for review is a conflict
-    remembered: Mapping[str, Resolution] = field(default_factory=dict)  # by the conflict's key
+    remembered: Mapping[str, Resolution] = {}  # by the conflict's key
     patch_first: bool = False  # see CarryContext
     #: Names of patches: those that conflict are left out for good, up to the first conflict of
     #: another one; later ones are carried as if they had never been there.
@@ -178,7 +178,7 @@ class CarryOptions(Struct, frozen=True):
     take_proposals: Collection[str] = ()  # patches whose merges are taken, likelier wrong or not
     #: The patches that come in from elsewhere, by name, with what they do where they were made; the
     #: others are made for the new base already. Empty: all were made for the old base, in order.
-    made_on: Mapping[str, CommitChange] = field(default_factory=dict)
+    made_on: Mapping[str, CommitChange] = {}
     merger: Merger | None = None  # asked about each file that would be in conflict (`external.py`)
     #: For whoever carries to many bases and remembers; then neither are contents gathered, nor is
     #: upstream's history asked who made the same change.
@@ -224,10 +224,10 @@ class CarryReport(Struct, frozen=True):
     old_base: Base  # the base that the patches were for
     new_base: Base  # the base that they were carried to
     stack: Stack
-    conflicts: Mapping[str, tuple[CarriedFile, ...]] = field(default_factory=dict)
+    conflicts: Mapping[str, tuple[CarriedFile, ...]] = {}
     #: Patches that were left out, each with the tree that it does not fit.
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    external: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    left_out: Mapping[str, str] = {}
+    external: Mapping[str, Mapping[str, str]] = {}
 
     @property
     def outcomes(self) -> tuple[PatchResult, ...]:
@@ -261,7 +261,7 @@ class CarryContext(Struct, frozen=True):
     careful: bool
     labels: Labels  # how conflict markers name the sides
     #: Resolutions by the key of their conflict.
-    remembered: Mapping[str, Resolution] = field(default_factory=dict)
+    remembered: Mapping[str, Resolution] = {}
     patch_first: bool = False
     take_proposals: bool = False
     merger: Callable[[MergeRequest], MergerAnswer | None] | None = None

@@ -424,7 +424,9 @@ def _reasons(merge: FileMerge, it: FileSides) -> Iterator[str]:
         if rule is Rule.CLEAN:
             continue
         detail = resolution.detail if resolution is not None else "both sides change the same lines"
-        said = f"{detail}{_by(_who(region, it))}{_TO_DO[rule]}"
+        is_open = rule is Rule.BESIDE and resolution is not None and resolution.open_place
+        to_do = _TO_DO[Rule.MOVED if is_open else rule]
+        said = f"{detail}{_by(_who(region, it))}{to_do}"
         place = str(region.upstream_at + 1) if rule is None else _lines_of(region)
         places.setdefault(said, []).append(place)
     for said, lines in places.items():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from stat import S_ISREG
 from typing import TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry.carried import CarriedFile, CarryContext
@@ -36,8 +36,8 @@ class ResolvedStack(Struct):
     """
 
     tree: Tree
-    open: dict[str, Names] = field(default_factory=dict)
-    failed: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+    open: dict[str, Names] = {}
+    failed: list[tuple[str, frozenset[str]]] = []
 
     def cascade(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.carry.carried import (
@@ -100,10 +100,10 @@ class StackCarrier(Struct):
     builder: StackBuilder  # the new stack so far
     old_tree: Tree  # where the old stack has got to
     old_blobs: Blobs  # contents of the old stack's files
-    conflicts: dict[str, tuple[CarriedFile, ...]] = field(default_factory=dict)  # all its files
+    conflicts: dict[str, tuple[CarriedFile, ...]] = {}  # all its files
     resolved: ResolvedStack | None = None  # the new stack had no patch failed; None if none has
-    left_out: dict[str, str] = field(default_factory=dict)  # the tree on which it was left out
-    external: dict[str, dict[str, str]] = field(default_factory=dict)  # path -> key, of a merger
+    left_out: dict[str, str] = {}  # the tree on which it was left out
+    external: dict[str, dict[str, str]] = {}  # path -> key, of a merger
 
     def put(
         self,

@@ -42,6 +42,7 @@ from patchkit.model.merging.regions import (
     compare_three,
     edited,
     in_order,
+    package_of,
     put_behind,
 )
 from patchkit.model.syntax import kept
@@ -260,21 +261,43 @@ def _new_lines(edit: LineEdit, side: int, three: ThreeWay) -> list[bytes]:
 
 
 def _is_open(region: Region, three: ThreeWay) -> bool:
-    """Whether one side inserts where the other has new lines as well: either may come first.
+    """Whether the text leaves open where lines belong.
 
-    So is the place of lines that the patch inserts beside some that upstream took elsewhere.
+    Either side's may come first where one inserts and the other has new lines as well. Lines that
+    the patch inserts beside some that upstream took away may belong elsewhere now, but for a block
+    with a blank line of its own, unless upstream put those elsewhere.
     """
     come = {line for edit in three.upstream_edits for line in _new_lines(edit, 0, three)}
-    return any(
+    return _imports_apart(region, three) or any(
         up.start <= own.end
         and own.start <= up.end
         and (
-            (own.inserts_only and (_brings(up) or not come.isdisjoint(_old_lines(up, three))))
-            or (up.inserts_only and _brings(own))
+            (up.inserts_only and _brings(own))
+            or (
+                own.inserts_only
+                and (
+                    _brings(up)
+                    or not _is_block(_new_lines(own, 1, three))
+                    or not come.isdisjoint(_old_lines(up, three))
+                )
+            )
         )
         for up in region.upstream_edits
         for own in region.patch_edits
     )
+
+
+def _is_block(lines: Sequence[bytes]) -> bool:
+    """Whether a blank line parts lines from those above or below."""
+    return not (lines[0].strip() and lines[-1].strip())
+
+
+def _imports_apart(region: Region, three: ThreeWay) -> bool:
+    """Whether the patch has an import here of a package whose other imports are elsewhere."""
+    new = {package_of(line) for e in region.patch_edits for line in _new_lines(e, 1, three)}
+    near = (*three.base[max(0, region.start - 1) : region.end + 1], *region.upstream)
+    elsewhere = set(map(package_of, three.upstream)) - set(map(package_of, near))
+    return not elsewhere.isdisjoint(new - {b""})
 
 
 def _old_lines(edit: LineEdit, three: ThreeWay) -> list[bytes]:

@@ -475,6 +475,12 @@ def _opening(line: bytes) -> bytes:
     return bare[:1] if not bare[:1].isalnum() else b"a"
 
 
+def package_of(line: bytes) -> bytes:
+    """The package that a line imports, or imports from; b"" if it imports none."""
+    found = _IMPORT.match(line.strip())
+    return found[2].partition(b".")[0] if found else b""
+
+
 def _letters(line: bytes) -> _Key:
     return ((0, line.strip().rstrip(b",").lower()),)
 
