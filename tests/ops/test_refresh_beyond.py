@@ -149,7 +149,7 @@ def test_a_patch_that_must_be_merged_is_flagged_for_review(
     stack.run("refresh").ok().shows(
         "~ merged  one.patch  flagged",
         "lines 5-7 (5-6 as patched): upstream changed adjacent lines",
-        " Say more): see that both hold",
+        " Say more): see that it belongs there",
         "the checkout is there",
     )
     assert "line 4, upstream\nfive\n" in (stack.checkout / "a.txt").read_text()

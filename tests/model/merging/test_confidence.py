@@ -12,8 +12,8 @@ from patchkit.model.outcome import Certainty, FileResult, Status, judged
 BASE = [f"{name} = call({number})\n" for number, name in enumerate("abcdefghijklmnopqrst")]
 
 
-def merged(upstream: list[str], patch: list[str]) -> FileMerge:
-    merge = merge_file("m.txt", *("".join(lines).encode() for lines in (BASE, upstream, patch)))
+def merged(upstream: list[str], patch: list[str], base: list[str] = BASE) -> FileMerge:
+    merge = merge_file("m.txt", *("".join(lines).encode() for lines in (base, upstream, patch)))
     assert merge is not None
     assert merge.data is not None
     return merge
@@ -50,16 +50,35 @@ def test_an_order_that_is_open_has_to_be_looked_at(count: int) -> None:
     ("upstream", "patch", "certainty"),
     [
         (["new\n"], [BASE[4], "own\n"], Certainty.LOOK),  # below a line that upstream replaced
-        ([], [BASE[4], "own\n"], Certainty.SURE),  # below a line that upstream took away
+        ([], [BASE[4], "own\n"], Certainty.LOOK),  # below a line that upstream took away
+        ([], [BASE[4], "\n", "own\n"], Certainty.SURE),  # as a block of its own
         ([BASE[4], "new\n"], ["own\n"], Certainty.LOOK),
         ([BASE[4], "new\n"], [], Certainty.SURE),
     ],
 )
-def test_an_insertion_is_sure_beside_lines_that_go(
+def test_how_sure_an_insertion_beside_other_changes_is(
     upstream: list[str], patch: list[str], certainty: Certainty
 ) -> None:
     sides = ([*BASE[:4], *lines, *BASE[5:]] for lines in (upstream, patch))
     merge = merged(*sides)
+    assert [each.rule for _, each in merge.steps if each] == [Rule.BESIDE]
+    assert certainty_of(merge) is certainty
+
+
+@pytest.mark.parametrize(
+    ("module", "certainty"),
+    [
+        ("django.conf", Certainty.LOOK),  # upstream imports from django above
+        ("horizon.conf", Certainty.SURE),
+        ("other", Certainty.SURE),  # nothing else does
+    ],
+)
+def test_an_import_apart_from_its_package_has_to_be_looked_at(
+    module: str, certainty: Certainty
+) -> None:
+    base = ["from django import a\n", "\n", "import b\n", "import horizon\n", "\n", "import own\n"]
+    upstream = [*base[:4], *base[5:]]
+    merge = merged(upstream, [*base[:5], f"from {module} import own\n"], base)
     assert [each.rule for _, each in merge.steps if each] == [Rule.BESIDE]
     assert certainty_of(merge) is certainty
 
