@@ -93,7 +93,7 @@ def _explain(terminal: Terminal, report: BumpReport) -> None:
 
 
 def render_bump(
-    *, diff: bool = False, shown: bool = False, explain: bool = False
+    *, diff: bool, shown: bool = False, explain: bool = False
 ) -> Callable[[Terminal, BumpReport], None]:
     """A renderer of the components and what is left to do; `diff`: with each patch's change.
 

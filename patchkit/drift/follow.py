@@ -73,7 +73,7 @@ class Route(Struct, frozen=True):
         return frozenset(seen)
 
 
-def follow(history: History, paths: Collection[str], *, added: Iterable[str] = ()) -> Route:
+def follow(history: History, paths: Collection[str], *, added: Iterable[str]) -> Route:
     """Follow `paths` from the fork to the tip; `added` are paths that patches add."""
     folders = _folders(history, added)
     neighbours = {path for files in folders.values() for path in files}

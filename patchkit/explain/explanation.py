@@ -149,7 +149,7 @@ def next_steps(
     manifest: Manifest,
     component: Component,
     *,
-    repinned: bool = False,
+    repinned: bool,
 ) -> tuple[str, ...]:
     """What to do, the best first; each of one line or several, commands on lines of their own.
 

@@ -125,7 +125,7 @@ def network_environment() -> dict[str, str]:
     return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
-def sealed_command(args: Sequence[str], git_dir: Path | None = None) -> list[str]:
+def sealed_command(args: Sequence[str], git_dir: Path | None) -> list[str]:
     """The argument list of a sealed git command."""
     command = [git_program()]
     for setting in _SEALED_CONFIG:

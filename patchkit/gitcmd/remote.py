@@ -203,7 +203,7 @@ def run_network(
     *,
     url: str,
     listener: Listener | None = None,
-    stop: Stop | None = None,
+    stop: Stop | None,
     extra: Mapping[str, str] | None = None,
     stdin: Path = Path(os.devnull),
 ) -> bytes:

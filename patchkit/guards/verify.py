@@ -149,7 +149,7 @@ PATIENCE = 900.0
 
 
 def run_findings(
-    checked: CheckedStack, steps: Sequence[RunStep], stop: Stop | None = None
+    checked: CheckedStack, steps: Sequence[RunStep], stop: Stop | None
 ) -> Iterator[Finding]:
     """Run each command in a scratch copy of its own; what fails is a finding."""
     from tempfile import TemporaryDirectory  # noqa: PLC0415

@@ -51,7 +51,7 @@ def json_schema(*, part: bool = False) -> dict[str, Any]:
 
 
 def record_schema(
-    record: Record, title: str, definitions: Mapping[str, Shape] | None = None
+    record: Record, title: str, definitions: Mapping[str, Shape] | None
 ) -> dict[str, Any]:
     """The schema of a file that `record` describes; `definitions`: shapes that contain themselves.
 

@@ -184,7 +184,7 @@ class NamedValue(Struct, frozen=True):
     line: int  # from 1
 
 
-def named_values(text: str, forms: Iterable[str] = tuple(_FORMS)) -> Iterator[NamedValue]:
+def named_values(text: str, forms: Iterable[str]) -> Iterator[NamedValue]:
     """The values that some forms lead to, as far as they are found in time."""
     with suppress(TimeoutError):
         for form in forms:

@@ -106,8 +106,8 @@ def adopt(
     *,
     store: Store,
     progress: Progress,
-    choose: Choose | None = None,
-    dry_run: bool = False,
+    choose: Choose | None,
+    dry_run: bool,
 ) -> Adopted:
     """Write manifests/NAME.yaml for the patch sets in `folder` and below, "" for all of `root`.
 

@@ -224,7 +224,7 @@ def bump_components(
     workspace: Path,
     options: RefreshOptions,
     progress: Progress,
-    known: Callable[[str, BumpedComponent], None] = lambda _name, _row: None,
+    known: Callable[[str, BumpedComponent], None],
 ) -> BumpReport:
     """Move components of `manifest` to `wanted`: see `find_target`.
 

@@ -63,9 +63,9 @@ def check_and_drift(
     check: Callable[[], CheckReport],
     look: Callable[..., DriftReport],
     *,
-    drift_allowed: bool = False,
-    checked: Callable[[CheckReport], None] = lambda _report: None,
-    drifted: Callable[[str, ComponentDrift], None] = lambda _name, _drift: None,
+    drift_allowed: bool,
+    checked: Callable[[CheckReport], None],
+    drifted: Callable[[str, ComponentDrift], None],
 ) -> CiReport:
     """What `check_manifests` and `look_for_drift` say, both at once; all that these are asked with
     is given, but for what the second one is told to do first and to tell.
@@ -214,12 +214,12 @@ class MatrixReport(Struct, frozen=True):
 
 def plan_jobs(
     chosen: _Chosen,
-    broken: Sequence[BrokenManifest] = (),
+    broken: Sequence[BrokenManifest],
     *,
     folder: Path,
-    most: int = MOST_JOBS,
-    only: Sequence[str] = (),
-    pins_apart: bool = False,
+    most: int,
+    only: Sequence[str],
+    pins_apart: bool,
 ) -> MatrixReport:
     """One job for each component; where these are more than `most`, manifests share jobs whole.
 

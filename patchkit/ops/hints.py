@@ -34,7 +34,7 @@ def in_columns(ways: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"{what + ':':{width}} {command}".rstrip(": ") for what, command in ways)
 
 
-def conflict_ways(target: str, resolve: str, *, proposed: bool = False) -> list[tuple[str, str]]:
+def conflict_ways(target: str, resolve: str, *, proposed: bool) -> list[tuple[str, str]]:
     """(what it does, what to type) for each way on from a conflict that waits.
 
     `resolve` says where the conflict is, `proposed` whether there is a merge to take.

@@ -101,7 +101,7 @@ class ShownManifest(Struct, frozen=True):
     text: str  # the same as YAML
 
 
-def lint_manifests(paths: Iterable[Path], *, strict: bool = False) -> LintReport:
+def lint_manifests(paths: Iterable[Path], *, strict: bool) -> LintReport:
     """Everything that is wrong with the manifests and with the series that they name."""
     return LintReport(tuple(_lint(path) for path in paths), strict)
 

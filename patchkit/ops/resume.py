@@ -437,7 +437,7 @@ def undo_bump(
     workspace: Path,
     when: int,
     *,
-    redo: bool = False,
+    redo: bool,
 ) -> BackReport:
     """Take back the last step: a `continue` or `skip` of a bump that waits, else the last
     command. With `redo` bring back what was undone last.

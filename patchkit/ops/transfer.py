@@ -506,8 +506,8 @@ def export_component(
     form: Form,
     target: Path,
     *,
-    author: Identity | None = None,
-    patch: str | None = None,
+    author: Identity | None,
+    patch: str | None,
     store: Store,
     progress: Progress,
 ) -> ExportReport:

@@ -140,7 +140,7 @@ class BackReport(Struct, frozen=True):
         return (self, *self.also)
 
 
-def nothing_done(where: str, *, redo: bool = False) -> Problem:
+def nothing_done(where: str, *, redo: bool) -> Problem:
     """There is no record of an operation."""
     hint = "patchkit undo --list  says what was done" if redo else _BY_GIT
     return Problem(f"there is nothing to {'redo' if redo else 'undo'}", where, hint)
@@ -158,9 +158,7 @@ def recorded_changes(
             yield done.when if undone else -done.when, row
 
 
-def last_changed(
-    manifest: Manifest, workspace: Path, *, undone: bool = False
-) -> tuple[Component, ...]:
+def last_changed(manifest: Manifest, workspace: Path, *, undone: bool) -> tuple[Component, ...]:
     """The components of the command that came last and can be undone, or (`undone`) redone."""
     rows = []
     for component in manifest.components:
@@ -190,7 +188,7 @@ def undo_command(
     workspace: Path,
     when: int,
     *,
-    redo: bool = False,
+    redo: bool,
 ) -> BackReport:
     """Take back all that the last command did to components, or bring back what was undone last.
 

@@ -126,7 +126,7 @@ def run_upstream_tests(
     tools: TestTools,
     *,
     learn: bool,
-    junit: Path | None = None,
+    junit: Path | None,
 ) -> TestReport:
     """Run the tests of the components that have some, with their patches.
 

@@ -92,7 +92,7 @@ def log_components(
     workspace: Path,
     store: Store,
     progress: Progress,
-    upstream: bool = False,
+    upstream: bool,
 ) -> LogReport:
     """The stack of each component; with `upstream`, and what became of its patches there.
 

@@ -57,7 +57,7 @@ def outcomes_markdown(
     command: str,
     code: ExitCode,
     outcomes: Iterable[Outcome],
-    matrices: Iterable[VersionMatrix] = (),
+    matrices: Iterable[VersionMatrix],
 ) -> str:
     """A table of components, one of the patches that ask for something, one for each component that
     has several pins, then what was found.

@@ -263,7 +263,7 @@ def fetch_commit(
     target: Repository,
     fetching: Fetching,
     *,
-    track: str | None = None,
+    track: str | None,
 ) -> None:
     """Bring `commit` with its files into `target`, from the URL or the first mirror that has it.
 

@@ -83,7 +83,7 @@ def fetch_history(
     target: Repository,
     fetching: Fetching,
     *,
-    whole: bool = False,
+    whole: bool,
 ) -> None:
     """Bring the history of the commits `tip` and `pin` into `target`, but for files.
 

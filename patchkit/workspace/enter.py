@@ -60,7 +60,7 @@ _CONFIG = """\
 """
 
 
-def create_checkout(checkout: Checkout, stack: Stacked, *, aside: Path | None = None) -> Moved:
+def create_checkout(checkout: Checkout, stack: Stacked, *, aside: Path | None) -> Moved:
     """Make a repository with all objects of the stack and its source, at the stack, in its place.
 
     What is there already is first renamed to `aside`, and back if that was in vain.
