@@ -34,6 +34,8 @@ from patchkit.model.similarity import (
     differences,
     find_exact,
     find_place,
+    without_blanks,
+    without_end,
 )
 from patchkit.model.tree import ObjectSource
 from patchkit.stack.build import SeriesPatch, Stack, patch_changes
@@ -185,9 +187,9 @@ def _cause(
         return Cause.GONE
     if not differ:
         return Cause.ANCHORED if _misses_anchor(hunk, lines, place) else Cause.ORDER
-    if all(each.line_ends_only for each in differ):
+    if all(each.is_only_in(without_end) for each in differ):
         return Cause.LINE_ENDS
-    if all(each.whitespace_only for each in differ):
+    if all(each.is_only_in(without_blanks) for each in differ):
         return Cause.WHITESPACE
     return Cause.CHANGED
 

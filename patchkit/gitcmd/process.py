@@ -95,7 +95,6 @@ class GitFailureError(SurroundingsError):
     """A git command that should have worked and did not."""
 
     def __init__(self, args: Sequence[str], finished: Finished) -> None:
-        self.finished = finished
         said = lines_of(finished.message)
         why = said[-1] if said else f"exit {finished.code}"
         super().__init__(f"git {_verb(args)} failed: {why}")

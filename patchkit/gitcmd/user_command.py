@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -41,7 +40,6 @@ class CommandEnd(Struct, frozen=True):
     code: int | None
     problem: str = ""
     output: str = ""
-    seconds: float = 0.0  # how long it ran
 
     @property
     def is_verdict(self) -> bool:
@@ -68,7 +66,7 @@ def run_command(
     """
     if largest is not None:
         command = f"ulimit -f {largest // _BLOCK}\n{command}"
-    began, group, stop = time.monotonic(), _Group(), stop or Stop()
+    group, stop = _Group(), stop or Stop()
     # a pipe would keep us as long as anything it started lives
     with TemporaryFile() as output, signals_held(group.end), stop.killing(group.end):
         try:
@@ -92,13 +90,12 @@ def run_command(
             group.end()
             group.reap()
         stop.check()
-        seconds = time.monotonic() - began
         if code == 0:
-            return CommandEnd(0, seconds=seconds)
+            return CommandEnd(0)
         output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL))
         lines = lines_of(output.read().decode("utf-8", "replace").strip())[-_LINES:]
         how = f"exits with {code}" if code > 0 else f"is killed by signal {-code}"
-        return CommandEnd(code, how, " / ".join(lines), seconds)
+        return CommandEnd(code, how, " / ".join(lines))
 
 
 class _Group(Struct):

@@ -148,9 +148,7 @@ def _places(files: Mapping[str, bytes], text: bytes) -> Iterator[str]:
 PATIENCE = 900.0
 
 
-def run_findings(
-    checked: CheckedStack, steps: Sequence[RunStep], stop: Stop | None
-) -> Iterator[Finding]:
+def run_findings(checked: CheckedStack, steps: Sequence[RunStep], stop: Stop) -> Iterator[Finding]:
     """Run each command in a scratch copy of its own; what fails is a finding."""
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 

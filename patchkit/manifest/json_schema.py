@@ -50,17 +50,13 @@ def json_schema(*, part: bool = False) -> dict[str, Any]:
     return schema
 
 
-def record_schema(
-    record: Record, title: str, definitions: Mapping[str, Shape] | None
-) -> dict[str, Any]:
+def record_schema(record: Record, name: str, definitions: Mapping[str, Shape]) -> dict[str, Any]:
     """The schema of a file that `record` describes; `definitions`: shapes that contain themselves.
 
-    Those are the `Later` shapes by name. `title` is "patchkit" and what the file is.
+    Those are the `Later` shapes by name. `name` is what the file is.
     """
-    schema = {**_head(title.removeprefix("patchkit "), title), **_record(record)}
-    if definitions:
-        schema["definitions"] = {name: _shape(each) for name, each in definitions.items()}
-    return schema
+    shapes = {title: _shape(each) for title, each in definitions.items()}
+    return {**_head(name, f"patchkit {name}"), **_record(record), "definitions": shapes}
 
 
 def _head(name: str, title: str) -> dict[str, Any]:

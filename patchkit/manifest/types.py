@@ -585,7 +585,7 @@ def check_url(text: str) -> Complaint | None:
 
 
 def plain_path(path: str, _root: Path = Path()) -> str:
-    """A checked path in its one spelling: without `./` and a final slash."""
+    """A path in its one spelling: without `./` and a final slash."""
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 

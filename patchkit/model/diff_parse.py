@@ -61,9 +61,8 @@ def read_binary_hunk(lines: Sequence[bytes], start: int) -> tuple[BinaryHunk, in
         end += 1
     if end == len(lines):
         raise BadPayloadError(end - 1, "binary hunk is not closed by an empty line")
-    size = int(number)
-    data = _inflate(_decode_lines(lines, start + 1, end), size, start)
-    return BinaryHunk(BinaryMethod(method.decode()), size, data), end + 1
+    data = _inflate(_decode_lines(lines, start + 1, end), int(number), start)
+    return BinaryHunk(BinaryMethod(method.decode()), data), end + 1
 
 
 def apply_delta(source: bytes, delta: bytes) -> bytes | None:
@@ -300,6 +299,11 @@ class _Parser:
             draft.plain = False  # it inherits from the bare header that it adds no file
         return draft
 
+    @property
+    def _line(self) -> bytes:
+        """The line in hand, b"" behind the last one."""
+        return self._lines[self._at] if self._at < len(self._lines) else b""
+
     # -- bodies ------------------------------------------------------------------------------
 
     def _body(self, draft: HeaderDraft) -> FileChange | None:
@@ -308,7 +312,7 @@ class _Parser:
             return None
         if hunks:
             return self._with_hunks(draft, hunks)
-        line = self._lines[self._at] if self._at < len(self._lines) else b""
+        line = self._line
         if line == b"GIT binary patch\n":
             return self._binary(draft)
         if line.startswith((b"Binary files ", b"Files ")) and line.endswith(b" differ\n"):
@@ -346,8 +350,8 @@ class _Parser:
         return hunks if sound else None
 
     def _starts_hunk(self) -> bool:
-        line = self._lines[self._at] if self._at < len(self._lines) else b""
-        return line.startswith(b"@@ -") and line != b"@@ -"  # cut off there, it is none
+        # cut off there, it is none
+        return self._line.startswith(b"@@ -") and self._line != b"@@ -"
 
     def _hunk(self) -> Hunk | None:
         start = self._at
@@ -430,7 +434,7 @@ class _Parser:
         self.offences.add(start, what, hint)
 
     def _skip_hunks(self) -> None:
-        while self._at < len(self._lines) and self._lines[self._at].startswith(b"@@ -"):
+        while self._line.startswith(b"@@ -"):
             self._at += 1
             self._skip_hunk_lines()
 

@@ -61,10 +61,9 @@ class BinaryMethod(str, Enum):
 
 
 class BinaryHunk(Struct, frozen=True):
-    """One direction of a `GIT binary patch`; `data` is inflated, `size` the length it declares."""
+    """One direction of a `GIT binary patch`; `data` is inflated."""
 
     method: BinaryMethod  # literal or delta
-    size: int
     data: bytes
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -49,15 +49,9 @@ class Difference(Struct, frozen=True):
     expected_at: int
     found_at: int
 
-    @property
-    def whitespace_only(self) -> bool:
-        """Whether both sides are the same but for blanks and line ends."""
-        return bool(self.expected) and _squeezed(self.expected) == _squeezed(self.found)
-
-    @property
-    def line_ends_only(self) -> bool:
-        """Whether both sides are the same but for their line ends."""
-        return bool(self.expected) and _bare(self.expected) == _bare(self.found)
+    def is_only_in(self, bare: Callable[[bytes], bytes]) -> bool:
+        """Whether both sides are the same but for what `bare` takes away from each line."""
+        return bool(self.expected) and [*map(bare, self.expected)] == [*map(bare, self.found)]
 
 
 def index_lines(lines: Sequence[bytes]) -> Index:
@@ -185,9 +179,11 @@ def _key(line: bytes) -> bytes:
     return line.rstrip()
 
 
-def _squeezed(lines: Sequence[bytes]) -> list[bytes]:
-    return [b"".join(line.split()) for line in lines]
+def without_blanks(line: bytes) -> bytes:
+    """A line without its blanks and its end."""
+    return b"".join(line.split())
 
 
-def _bare(lines: Sequence[bytes]) -> list[bytes]:
-    return [line.rstrip(b"\r\n") for line in lines]
+def without_end(line: bytes) -> bytes:
+    """A line without its end."""
+    return line.rstrip(b"\r\n")

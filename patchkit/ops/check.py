@@ -44,6 +44,7 @@ from patchkit.model.text import listed
 from patchkit.ops.check_report import (
     BrokenManifest,
     CheckReport,
+    Chosen,
     ComponentCheck,
     PatchCheck,
     taken_strictly,
@@ -126,7 +127,7 @@ class _Tools(Struct, frozen=True):
 
 
 def check_manifests(
-    chosen: Sequence[tuple[Manifest, Sequence[Component]]],
+    chosen: Chosen,
     store: Store,
     progress: Progress,
     *,

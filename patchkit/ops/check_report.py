@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.errors import ExitCode, OfComponents, Problem
 from patchkit.explain.explanation import Origin, PatchExplanation
+from patchkit.manifest.values import Component, Manifest
 from patchkit.model.finding import Finding, Severity
 from patchkit.model.objects import CommitId, TreeId
 from patchkit.model.outcome import PatchResult, Status
 from patchkit.model.text import counted
 from patchkit.ops.version_matrix import VersionMatrix
+
+#: Manifests, each with those of its components that were asked for.
+Chosen: TypeAlias = Sequence[tuple[Manifest, Sequence[Component]]]
 
 
 class PatchCheck(Struct, frozen=True):

@@ -13,7 +13,6 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
-from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,14 +23,12 @@ from patchkit.manifest.values import Component, Manifest
 from patchkit.ops.check_report import (
     BrokenManifest,
     CheckReport,
+    Chosen,
     ComponentCheck,
 )
 from patchkit.ops.drift import ComponentDrift, DriftReport
 from patchkit.ops.version_matrix import VersionMatrix
 from patchkit.parallel import return_memory, share_memory
-
-#: Manifests, each with those of its components that were asked for.
-_Chosen: TypeAlias = Sequence[tuple[Manifest, Sequence[Component]]]
 
 
 class CiReport(Struct, frozen=True):
@@ -213,7 +210,7 @@ class MatrixReport(Struct, frozen=True):
 
 
 def plan_jobs(
-    chosen: _Chosen,
+    chosen: Chosen,
     broken: Sequence[BrokenManifest],
     *,
     folder: Path,
@@ -238,9 +235,7 @@ def plan_jobs(
     return MatrixReport(_with_names(jobs), tuple(broken))
 
 
-def _job(
-    share: _Chosen, asked: Mapping[Path, str], only: Sequence[str], component: str = ""
-) -> Job:
+def _job(share: Chosen, asked: Mapping[Path, str], only: Sequence[str], component: str = "") -> Job:
     """What looks at some whole manifests, or at one `component` of one."""
     components = [component for _, each in share for component in each]
     more = f"-and-{len(share) - 1}-more" if len(share) > 1 else ""
@@ -265,7 +260,7 @@ def _called(pins: Sequence[Component]) -> str:
     return pins[0].name if len(pins) == 1 else pins[0].family
 
 
-def _shares(chosen: _Chosen, most: int) -> Iterator[_Chosen]:
+def _shares(chosen: Chosen, most: int) -> Iterator[Chosen]:
     """The manifests in at most `most` runs of neighbours, each with as many."""
     size = -(-len(chosen) // most)
     return (chosen[at : at + size] for at in range(0, len(chosen), size))

@@ -24,7 +24,7 @@ from patchkit.model.names import short_id
 from patchkit.model.outcome import Fate
 from patchkit.model.progress import Progress
 from patchkit.model.text import counted
-from patchkit.ops.check_report import BrokenManifest
+from patchkit.ops.check_report import BrokenManifest, Chosen
 from patchkit.ops.version_matrix import VersionMatrix, find_matrices
 from patchkit.parallel import return_memory, share_memory
 from patchkit.refresh.conflict import load_resolutions
@@ -102,7 +102,7 @@ class DriftReport(OfComponents, Struct, frozen=True):
 
 
 def look_for_drift(
-    chosen: Sequence[tuple[Manifest, Sequence[Component]]],
+    chosen: Chosen,
     store: Store,
     progress: Progress,
     *,

@@ -58,10 +58,9 @@ class KnownPatch(Struct, frozen=True):
 
 
 class CommitMatching(Struct, frozen=True):
-    """`names[i]` is the patch of commit i, in `added` if it is a new one; `dropped` have none."""
+    """`names[i]` is the patch of commit i, maybe a new one; `dropped` have none."""
 
     names: tuple[str, ...]
-    added: frozenset[str]
     dropped: tuple[str, ...]
 
 
@@ -94,7 +93,7 @@ def match_commits(
         final.append(name if name is not None else new_name(commit.subject, used))
         used.add(final[-1].casefold())
     dropped = tuple(patch.name for patch in known if patch.name not in final)
-    return CommitMatching(tuple(final), frozenset(final) - by_name.keys(), dropped)
+    return CommitMatching(tuple(final), dropped)
 
 
 def _find_lost(

@@ -226,7 +226,7 @@ def split_patch(
         raise UsageError(f"{which} of {patch.name} would be in {name}", hint="choose a part of it")
     message = wanted.message.strip("\n") or subject_from(name)
     slots = _slots(start.patches, start.stack)
-    at = next(place for place, slot in enumerate(slots) if slot.name == patch.name)
+    at = _place_of(patch.name, slots)
     rest = CommitChange(middle, change.after, message, change.author)
     slots[at : at + 1] = [
         replace(slots[at], change=replace(change, after=middle)),
@@ -426,7 +426,7 @@ def _reordered(
     have = {slot.name for slot in slots}
     wanted = [each.name for each in order if each.name in have]
     for place, name in enumerate(wanted):
-        at = next(index for index, slot in enumerate(slots) if slot.name == name)
+        at = _place_of(name, slots)
         for low in range(at - 1, place - 1, -1):
             slots[low : low + 2] = merging.swapped(slots[low], slots[low + 1])
     return slots, tuple(merging.notes)
@@ -470,7 +470,7 @@ class _Merging:
 
     def without(self, slots: Sequence[StackSlot], name: str) -> list[StackSlot]:
         """The places without one patch: those behind it are carried to where it was."""
-        at = next(index for index, slot in enumerate(slots) if slot.name == name)
+        at = _place_of(name, slots)
         gone, later = slots[at], slots[at + 1 :]
         trees = self._carried(gone.change.after, gone.change.before, later, name)
         befores = (gone.change.before, *trees)
@@ -548,6 +548,10 @@ def _require_ours(*slots: StackSlot) -> None:
             why = "is made from a recipe" if patch.has_recipe else "belongs to another repository"
             what = f"{patch.name} {why}, and would have to be another one there"
             raise CannotEditSeriesError(Problem(what, patch.where, _BY_HAND))
+
+
+def _place_of(name: str, slots: Sequence[StackSlot]) -> int:
+    return next(place for place, slot in enumerate(slots) if slot.name == name)
 
 
 def _slots(patches: Sequence[LoadedPatch], stack: Stack) -> list[StackSlot]:

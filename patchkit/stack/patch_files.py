@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -98,9 +99,13 @@ class PatchToWrite(Struct, frozen=True):
         return (old.before, old.after) == (self.change.before, self.change.after)
 
 
+#: What a diff follows from: how it is written, the trees before and after.
+_DiffKey: TypeAlias = tuple[Layout, str, str]
+
+
 def export_patches(repository: Repository, wanted: Sequence[PatchToWrite]) -> list[bytes]:
     """The bytes of each patch file; those of the original where its commit does what it did."""
-    pairs: list[tuple[Layout, str, str]] = []
+    pairs: list[_DiffKey] = []
     for each in wanted:
         if not each.same_trees:
             pairs.append((each.layout, each.change.before, each.change.after))
@@ -133,10 +138,8 @@ def layout_of(file: PatchFile, strip: int, subdirectory: str) -> Layout:
     return Layout(strip, subdirectory, "".join(f"{name}/" for name in folders[: strip - 1]))
 
 
-def _diffs(
-    repository: Repository, pairs: Sequence[tuple[Layout, str, str]]
-) -> dict[tuple[Layout, str, str], bytes]:
-    found: dict[tuple[Layout, str, str], bytes] = {}
+def _diffs(repository: Repository, pairs: Sequence[_DiffKey]) -> dict[_DiffKey, bytes]:
+    found: dict[_DiffKey, bytes] = {}
     for layout in {pair[0] for pair in pairs}:
         trees = sorted({(before, after) for one, before, after in pairs if one == layout})
         for pair, diff in zip(trees, canonical_diffs(repository, trees, layout), strict=True):
@@ -144,9 +147,7 @@ def _diffs(
     return found
 
 
-def _body(
-    reader: ObjectReader, wanted: PatchToWrite, diffs: dict[tuple[Layout, str, str], bytes]
-) -> bytes:
+def _body(reader: ObjectReader, wanted: PatchToWrite, diffs: dict[_DiffKey, bytes]) -> bytes:
     if wanted.original is None:
         return diffs[wanted.layout, wanted.change.before, wanted.change.after]
     old, was = wanted.original.file, wanted.original.change

@@ -19,6 +19,7 @@ from msgspec import Struct
 from patchkit.errors import BadInputError, Problem
 from patchkit.gitcmd.object_reader import ObjectReader, write_objects
 from patchkit.gitcmd.repository import Repository
+from patchkit.manifest.types import plain_path
 from patchkit.manifest.values import ArchiveSource
 from patchkit.model.names import unsafe_path
 from patchkit.model.objects import (
@@ -109,7 +110,7 @@ def _checked(members: Iterator[Member | Problem], problems: list[Problem]) -> It
         if isinstance(member, Problem):
             problems.append(member)
             continue
-        path = "/".join(part for part in member.path.split("/") if part not in ("", "."))
+        path = plain_path(member.path)
         rooted = "/" + path if member.path.startswith("/") else path
         fault = unsafe_path(rooted, member.mode)
         if fault is not None:

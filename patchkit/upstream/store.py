@@ -135,14 +135,13 @@ class Store:
             target.git("index-pack", "--stdin", stdin=packed.out)
             write_pin(target, ref, base)
 
-    def absent_blobs(self, component: Component) -> frozenset[str]:
-        """Blobs of the upstream that no server gives, because its repository is damaged."""
-        return absent_blobs(self.repository(component))
-
     def absent_paths(self, component: Component) -> tuple[str, ...]:
-        """Where those blobs stand in the component's base, which must be here."""
-        absent = self.absent_blobs(component)
-        return paths_of(self.repository(component), pin_ref(component), absent)
+        """The files of a component's base, which must be here, that no server gives.
+
+        The upstream's own repository is damaged there.
+        """
+        repository = self.repository(component)
+        return paths_of(repository, pin_ref(component), absent_blobs(repository))
 
     def verify(self, component: Component, progress: Progress) -> bool:
         """Read every byte of the component's cached repository; whether all of it is right.

@@ -18,15 +18,15 @@ def payload(data: bytes, letter: bytes = b"") -> bytes:
     return mark + b85encode(packed.ljust(-(-size // 4) * 4, b"\0")) + b"\n"
 
 
-def read(*lines: bytes) -> tuple[int, bytes, int] | None:
+def read(*lines: bytes) -> tuple[bytes, int] | None:
     found = read_binary_hunk(lines, 0)
-    return found and (found[0].size, found[0].data, found[1])
+    return found and (found[0].data, found[1])
 
 
 def test_a_sound_one_is_read() -> None:
-    assert read(b"literal 3\n", payload(b"abc"), b"\n", b"x") == (3, b"abc", 3)
+    assert read(b"literal 3\n", payload(b"abc"), b"\n", b"x") == (b"abc", 3)
     long = bytes(range(40))
-    assert read(b"delta 40\r\n", payload(long), b"\n") == (40, long, 3)
+    assert read(b"delta 40\r\n", payload(long), b"\n") == (long, 3)
     assert read(b"text 3\n", payload(b"abc"), b"\n") is None
     assert read() is None
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.model.similarity import differences, find_exact, find_place
+from patchkit.model.similarity import differences, find_exact, find_place, without_end
 
 LINES = [f"line {n}\n".encode() for n in range(1, 31)]
 
@@ -54,7 +54,7 @@ def test_line_ends_do_not_unhinge_the_alignment() -> None:
     place = find_place(LINES[4:7], lines, near=5)
     assert place is not None
     found = differences(LINES[4:7], lines, place)
-    assert [each.line_ends_only for each in found] == [True, True, True]
+    assert [each.is_only_in(without_end) for each in found] == [True, True, True]
     assert [each.found_at for each in found] == [5, 6, 7]
 
 

@@ -18,7 +18,7 @@ from patchkit.report.findings import component_drift, drift_outcomes, summary
 
 if TYPE_CHECKING:
     from patchkit.cli.display import Answers
-    from patchkit.manifest.values import Component, Manifest
+    from patchkit.ops.check_report import Chosen
     from patchkit.ops.drift import ComponentDrift, DriftReport
 
 
@@ -69,7 +69,7 @@ def drift(
 
 
 def drifts_shown(
-    session: Session, chosen: Sequence[tuple[Manifest, Sequence[Component]]], *, shown: bool
+    session: Session, chosen: Chosen, *, shown: bool
 ) -> AbstractContextManager[Answers[ComponentDrift]]:
     """Prints what is found of each component as soon as it is known."""
     names = [f"{manifest.name}: {one.name}" for manifest, some in chosen for one in some]

@@ -24,7 +24,7 @@ from patchkit.manifest.yaml_nodes import Items, Node, Scalar, Table
 
 def recipe_schema() -> dict[str, object]:
     """The format as JSON Schema (draft 7)."""
-    return record_schema(record_of(Recipe), "patchkit recipe", {"rule": RULE, "relation": RELATION})
+    return record_schema(record_of(Recipe), "recipe", {"rule": RULE, "relation": RELATION})
 
 
 _POSITIVE = (
