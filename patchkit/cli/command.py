@@ -238,11 +238,11 @@ def command(
     group: str = "Extensions",
     **exits: str,
 ) -> Callable[[Body], Body]:
-    """Declare a function as the body of a command; see About for the arguments. Those beyond them
-    say what exit codes mean: `ok="printed"`.
+    """Declare a function as the body of a command; see About for the arguments.
 
-    `takes` is words of `_SHARED`, with spaces; "store" stands for "cache offline". The function
-    is called with a Session, and with its own options by keyword.
+    `takes` is words of `_SHARED`, with spaces; "store" stands for "cache offline". An exit code has
+    its meaning by its name, as in `ok="printed"`. The function is called with a Session, and with
+    its own options by keyword.
     """
 
     def declare(body: Body) -> Body:

@@ -65,8 +65,8 @@ def in_processes(
             for number, answer in _answers(begun, lambda n: (work, items[n], stop), progress, stop):
                 note(number, answer)
 
-    asked = max(1, min(_MOST, os.cpu_count() or 1) - 1)
-    slots = [do_here, *[ask] * asked]
+    workers = max(1, min(_MOST, os.cpu_count() or 1) - 1)
+    slots = [do_here, *[ask] * workers]
     in_parallel(lambda slot: slot(), slots, jobs=len(slots), stop=stop.ask)
     lost = [number for number in range(len(items)) if number not in answers]
     in_parallel(lambda number: note(number, work(items[number])), lost, jobs=1, stop=stop.ask)

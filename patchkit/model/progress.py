@@ -56,7 +56,7 @@ class Stop:
         self._kills: list[Callable[[], None]] = []
 
     def __reduce__(self) -> tuple[type[Stop], tuple[()]]:
-        return Stop, ()  # in another process it is asked there
+        return Stop, ()  # another process has one of its own
 
     def ask(self) -> None:
         """End everything that runs, and whatever is about to start."""

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from operator import methodcaller
 from pathlib import Path
 
 from msgspec import Struct
@@ -258,7 +257,7 @@ def bump_components(
     moving = [name for name in names if name not in untracked]
     apart = partial(in_processes, progress=progress, stop=store.stop)
     if several and options.dry_run:
-        rows = apart(methodcaller("told", wanted), [*map(bumping_of, moving)], told=tell)
+        rows = apart(partial(_Bumping.told, wanted=wanted), [*map(bumping_of, moving)], told=tell)
     else:  # the pins that are written are in one file
         rows = tuple(map(move, moving))
     if options.dry_run:

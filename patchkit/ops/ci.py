@@ -64,10 +64,11 @@ def check_and_drift(
     checked: Callable[[CheckReport], None],
     drifted: Callable[[str, ComponentDrift], None],
 ) -> CiReport:
-    """What `check_manifests` and `look_for_drift` say, both at once; all that these are asked with
-    is given, but for what the second one is told to do first and to tell.
+    """What a check and a look at drift say, which are done at once.
 
-    `checked` gets what the check found before `drifted` gets any component's drift.
+    `check` is `check_manifests` with all its arguments; `look` is `look_for_drift`, which gets
+    `known` and `first` here. `checked` gets what the check found before `drifted` gets any
+    component's drift.
     """
     share_memory()
     found: CheckReport | None = None

@@ -246,11 +246,11 @@ class _Into(Struct, frozen=True):
         files = built.stack.files
         own = next((each for each in receipts if each.layer.title == layer.title), None)
         others = [each for each in receipts if each is not own]
-        same = own is not None and (own.layer.digest, own.layer.patches) == (
-            layer.digest,
-            layer.patches,
-        )
-        if own is not None and same and _is_live(view, own, others):
+        if (
+            own is not None
+            and (own.layer.digest, own.layer.patches) == (layer.digest, layer.patches)
+            and _is_live(view, own, others)
+        ):
             unchanged = replace(blank, result=IntoResult.UNCHANGED)
             return self._told(unchanged, find_placement(view, component, files), own.layer, others)
         made = {entry.oid for each in files if (entry := each.entries[-1]) is not None}

@@ -80,7 +80,7 @@ class BrokenCalls:
 
         if not self.watches(line.manifest, line.component):
             return ()
-        name, given_by = line.component.name, (line.manifest, line.store, line.progress)
+        name, about = line.component.name, (line.manifest, line.store, line.progress)
         line.progress.step(name, "binding calls between components", local=True)
 
         def find() -> Iterator[Finding]:
@@ -92,11 +92,11 @@ class BrokenCalls:
             )
 
             with ExitStack() as stack:
-                partners, given = partners_of(*given_by, stack)
+                partners, given = partners_of(*about, stack)
                 known = stack.enter_context(known_modules(line.store.cache, partners, given))
                 yield from CallSearch(line.along, name, partners, given, known).found()
 
-        return line.known_or_found([name, *partner_facts(*given_by)], find)
+        return line.known_or_found([name, *partner_facts(*about)], find)
 
 
 class MovedTargets:

@@ -342,8 +342,9 @@ def fingerprint(site: Site) -> Fingerprint:
 
 
 def may_have(data: bytes, site: Fingerprint) -> bool:
-    """Whether a file with these contents may have a site: for certain not, where a word of its text
-    or of what is around it is not there.
+    """Whether a file with these contents may have a site.
+
+    Not where a word of the site's text, or a name that is around it, is not in there.
     """
     words = [*site.within.split("."), *(site.text.split() if len(site.text) <= _SHOWN_TEXT else ())]
     return all(word.encode() in data for word in words if word.isascii() and "?" not in word)
