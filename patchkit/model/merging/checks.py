@@ -38,7 +38,8 @@ _DEFINITION = re.compile(
 # Upstream has these whether it uses them or not.
 _ALWAYS_THERE = frozenset(name.encode() for name in (*keyword.kwlist, *dir(builtins)))
 # What values of its own types have: `copy` of a list tells nothing of the file.
-_METHODS = frozenset(f".{name}".encode() for kind in (dict, list, set, str) for name in dir(kind))
+_OWN = dict, list, set, str, bytes
+_METHODS = frozenset(f".{name}".encode() for kind in _OWN for name in dir(kind))
 _STRING_OR_COMMENT = re.compile(rb"#.*|\"[^\"\n]*\"|'[^'\n]*'")
 
 _PROSE = (".md", ".rst", ".adoc")
@@ -196,10 +197,11 @@ def _difference(
 
 def names_used(lines: Iterable[bytes]) -> set[bytes]:
     """The names in lines of code, but for Python's own, those in comments and in short strings, and
-    the methods that values of Python's own have.
+    the methods that values of Python's own have, and each test.
     """
     found = set(_NAME.findall(_STRING_OR_COMMENT.sub(b"", b"".join(lines)))) - _METHODS
-    return {name.removeprefix(b".") for name in found} - _ALWAYS_THERE
+    names = {name.removeprefix(b".") for name in found if not name.startswith(b".assert")}
+    return names - _ALWAYS_THERE
 
 
 def _may_define_twice(before: Sequence[bytes], merged: bytes) -> bool:

@@ -64,11 +64,14 @@ def test_a_name_of_the_first_line_is_known() -> None:
         ("def of(one,\n       pick):\n    use(pick)\n", ()),
         ("def of(one: pick):\n    use(one)\n", ("pick",)),
         ("items.copy(pick)\n", ("pick",)),
+        ("line.decode(pick)\n", ("pick",)),
+        ("self.assertIs(1, pick)\n", ("pick",)),
         ("use(pick)\nif pick == 1:\n", ("pick",)),
     ],
 )
 def test_names_that_the_new_lines_bind(added: str, gone: tuple[str, ...]) -> None:
-    base, upstream = [b"all.copy(pick(0))\n", b"end()\n"], [b"choose(0)\n", b"end()\n"]
+    base = [b"all.copy(pick(0))\n", b"text.decode()\n", b"self.assertIs(0, 0)\n", b"end()\n"]
+    upstream = [b"self.choose(text(0))\n", b"end()\n"]
     three = compare_three(base, upstream, [*base, *added.encode().splitlines(True)])
     assert names_gone("m.py", three) == gone
 
