@@ -5,7 +5,7 @@ So the edits of a checkout follow the patches that moved on under it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -28,7 +28,7 @@ from patchkit.model.objects import (
 from patchkit.model.tree import ObstructedError, Tree, TreeChange
 from patchkit.ops.undo import keep_commit
 from patchkit.stack.build import Stack
-from patchkit.stack.lockfile import LockedComponent
+from patchkit.stack.lockfile import Locks
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.changes import entry_rows, obstacles
 from patchkit.workspace.enter import bring_objects
@@ -133,7 +133,7 @@ def follow_with_edits(
     source: Repository,
     operation: Operation,
     *,
-    locks: Mapping[Path, Mapping[str, LockedComponent]],
+    locks: Locks,
     root: Path,
     when: int,
 ) -> tuple[Problem, ...]:

@@ -21,7 +21,14 @@ from patchkit.gitcmd.repository import Repository
 from patchkit.model.objects import TreeId
 from patchkit.ops.refresh_report import RefreshedComponent
 from patchkit.stack.build import Stack
-from patchkit.stack.lockfile import LockedComponent, PinNames, load_lock, lock_bytes, merge_lock
+from patchkit.stack.lockfile import (
+    LockedComponent,
+    Locks,
+    PinNames,
+    load_lock,
+    lock_bytes,
+    merge_lock,
+)
 from patchkit.workspace import Checkout, Snapshot
 from patchkit.workspace.enter import bring_objects
 from patchkit.workspace.move import require_held
@@ -65,7 +72,7 @@ class Change(Struct, frozen=True):
     checkout: Checkout
     operation: Operation | None = None
     writes: Contents = {}
-    locks: Mapping[Path, Mapping[str, LockedComponent]] = {}
+    locks: Locks = {}
     seen: Contents = {}
     move: BranchMove | None = None  # of the checkout's branch; None where it stays
     #: Lock file -> component -> what it knows of names then.

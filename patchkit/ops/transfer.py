@@ -5,7 +5,7 @@ written for other tools (`export`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -53,7 +53,7 @@ from patchkit.refresh.series_edits import SeriesEdit, find_patch, follow_branch
 from patchkit.stack.build import Stack, StackBuilder, build_stack, patch_changes
 from patchkit.stack.damage import PatchRepair, repair_patch
 from patchkit.stack.importing import ImportSource, readable, with_free_names
-from patchkit.stack.lockfile import Lock, LockedComponent, load_lock, lock_component
+from patchkit.stack.lockfile import Lock, LockedComponent, Locks, load_lock, lock_component
 from patchkit.stack.patch_files import canonical_diffs, plain_diffs, with_text
 from patchkit.stack.series import (
     ImportedPatch,
@@ -185,7 +185,7 @@ def _write(
     names: Sequence[str],
     *,
     writes: Contents,
-    locks: Mapping[Path, Mapping[str, LockedComponent]],
+    locks: Locks,
     seen: Contents,
 ) -> None:
     """Write files of these patches, and entries of the locks there; the checkout stays."""

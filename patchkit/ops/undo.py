@@ -429,7 +429,7 @@ def keep_commit(checkout: Checkout, commit: CommitId, when: int) -> str:
     return there[0] if there else save_commit(checkout, commit, when)
 
 
-def old_files(operation: Operation, root: Path, *, redo: bool = False) -> dict[Path, bytes | None]:
+def old_files(operation: Operation, root: Path, *, redo: bool = False) -> Contents:
     """What to write so that the files are as before; nothing if they are.
 
     CannotUndoError if a file was changed since. Recorded resolutions stay, as they are a person's

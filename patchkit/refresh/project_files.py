@@ -70,7 +70,7 @@ class Project(Struct, frozen=True):
         return f"{plain}-{self.manifest.name}" if taken else plain
 
 
-def files_of(project: Project) -> dict[Path, bytes | None]:
+def files_of(project: Project) -> Contents:
     """The files that a change of the component's patches starts from, as they are now.
 
     Path -> bytes, None for one that is not there: the manifest, files that its pin stands in, the
@@ -113,7 +113,7 @@ def patch_names_in(home: SeriesFolder) -> frozenset[str]:
     return frozenset(path.relative_to(home.folder).as_posix() for path in files)
 
 
-def changed_files(project: Project, draft: Draft, manifest: bytes) -> dict[Path, bytes | None]:
+def changed_files(project: Project, draft: Draft, manifest: bytes) -> Contents:
     """Path -> new bytes of every file that a draft changes; None: it goes away.
 
     `manifest` is what the manifest's file is to hold without this draft.

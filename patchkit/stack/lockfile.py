@@ -31,9 +31,9 @@ from collections.abc import Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
-from msgspec import Meta, Struct, ValidationError, field, to_builtins
+from msgspec import Meta, Struct, ValidationError, to_builtins
 
 from patchkit.disk.files import read_plain, replace_file
 from patchkit.errors import BadInputError, Problem
@@ -130,6 +130,10 @@ class Lock(Struct, frozen=True):
     components: Mapping[str, LockedComponent]
     overrides: Mapping[tuple[str, str], Reviewed] = {}
     names: Mapping[str, PinNames] = {}
+
+
+#: Lock file -> component -> what it is to say of that.
+Locks: TypeAlias = Mapping[Path, Mapping[str, LockedComponent]]
 
 
 def recorded_in(lock: Lock | None, name: str) -> LockedComponent | None:
@@ -241,9 +245,7 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     version: int  # of the format
     components: dict[str, object]  # of each the _Component
     #: Replacing component -> target -> commit -> dotted name -> what was reviewed.
-    overrides: dict[str, dict[str, dict[_ObjectId, dict[str, _Review]]]] = field(
-        default_factory=dict
-    )
+    overrides: dict[str, dict[str, dict[_ObjectId, dict[str, _Review]]]] = {}
     #: Component -> name -> commit.
     names: Mapping[str, Mapping[str, _ObjectId]] = {}
 

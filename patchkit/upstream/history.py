@@ -194,7 +194,7 @@ class History(Struct, frozen=True, dict=True):
     pin: CommitId
     tip: CommitId  # the commit that `ref` is
     pin_where: str = ""  # the manifest's line that names the pin
-    _bases: dict[CommitId, Base] = field(default_factory=dict)  # those that were read
+    _bases: dict[CommitId, Base] = {}  # those that were read
 
     @cached_property
     def fork(self) -> CommitId:

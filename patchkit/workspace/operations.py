@@ -38,6 +38,7 @@ from patchkit.model.tree import Tree
 from patchkit.stack.lockfile import (
     Lock,
     LockedComponent,
+    Locks,
     load_lock,
     lock_bytes,
     lock_digest,
@@ -127,7 +128,7 @@ class Operation(Struct, frozen=True):
         """Whether every file is as it was before."""
         return not self.turned.changed(root)
 
-    def files_before(self, root: Path) -> dict[Path, bytes | None]:
+    def files_before(self, root: Path) -> Contents:
         """What to write where, to have the files as they were before."""
         return {root / path: old for path, (old, _) in self.files.items()} | {
             root / path: self._old_lock(root / path, path) for path in self.locks
@@ -158,9 +159,7 @@ def files_made(root: Path, writes: Contents) -> dict[str, tuple[bytes | None, by
     }
 
 
-def locks_made(
-    root: Path, locks: Mapping[Path, Mapping[str, LockedComponent]]
-) -> dict[str, LockEntries]:
+def locks_made(root: Path, locks: Locks) -> dict[str, LockEntries]:
     """Lock files and what is about to be written into them, as `Operation.locks` has it."""
     made: dict[str, LockEntries] = {}
     for path, components in locks.items():

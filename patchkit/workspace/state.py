@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import ClassVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from patchkit.gitcmd.process import GitFailureError, NoAnswerError
@@ -124,9 +124,7 @@ class Place(Struct, frozen=True):
     base: CommitId  # the upstream commit
     tip: CommitId  # the last patch's commit
     files: TreeId = TreeId("")  # what its files hold, where that is not the tip's tree
-    index: Rows = field(
-        default_factory=dict
-    )  # the rows that are other ones than the files' tree has
+    index: Rows = {}  # the rows that are other ones than the files' tree has
 
     @property
     def tree(self) -> Treeish:
