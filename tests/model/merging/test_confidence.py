@@ -83,6 +83,14 @@ def test_an_import_apart_from_its_package_has_to_be_looked_at(
     assert certainty_of(merge) is certainty
 
 
+@pytest.mark.parametrize("place", [5, 9])  # beside where they were, and where they are
+def test_a_change_beside_lines_that_moved_has_to_be_looked_at(place: int) -> None:
+    upstream = [*BASE[:4], *BASE[5:10], BASE[4], *BASE[10:]]
+    merge = merged(upstream, [*BASE[:place], "own\n", *BASE[place + 1 :]])
+    assert [each.rule for _, each in merge.steps if each] == [Rule.BESIDE]
+    assert certainty_of(merge) is Certainty.LOOK
+
+
 def test_lines_replaced_side_by_side_are_sure_in_a_few_places() -> None:
     words = [certainty_of(beside(count)) for count in (1, 2, 3)]
     assert words == [Certainty.SURE, Certainty.SURE, Certainty.DOUBTFUL]
