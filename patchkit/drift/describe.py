@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -82,6 +83,7 @@ def is_revert(subject: str) -> bool:
     return bool(_REVERT.match(subject))
 
 
+@cache
 def page_of(url: str) -> str | None:
     """The web page of the repository at `url`; None for one that has none that is known."""
     place, _, path = normal_url(url).partition("/")
@@ -125,9 +127,8 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
     teller = _Describer(
         line,
         {step.position: step.landing.commit for step in walk.steps},
-        page_of(history.repository.source.url),
+        history,
         describe_commits(history.repository, ids),
-        history.pin,
         touched,
     )
     return tuple(teller.patch(*row) for row in zip(patches, walk.at_pin, walk.changes, strict=True))
@@ -135,22 +136,29 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
 
 def landed_of(history: History, ids: Sequence[CommitId]) -> list[Landed]:
     """Commits of the history, each with its links."""
-    page = page_of(history.repository.source.url)
     commits = describe_commits(history.repository, ids)
-    return [_landed(commits[each], page) for each in ids]
+    return [landed(history, commits[each]) for each in ids]
 
 
 def landed(history: History, commit: Commit) -> Landed:
     """A commit of the history with its links."""
-    return _landed(commit, page_of(history.repository.source.url))
+    page, number = page_of(history.repository.source.url), request_number(commit.subject)
+    return Landed(
+        commit.id,
+        commit.date,
+        commit.author,
+        commit.subject,
+        number,
+        commit_page(page, commit.id),
+        request_page(page, number),
+    )
 
 
 class _Describer(Struct):
     line: Sequence[CommitId]  # by position, from where it starts
     touching: Mapping[int, Commit]  # those that change watched files, by position
-    page: str | None  # web page of the upstream, None where none is known
+    history: History
     commits: Mapping[CommitId, Commit]
-    pin: CommitId  # in full
     touched: Mapping[str, Sequence[int]]  # path -> the commits that change it, by position
 
     def patch(
@@ -173,7 +181,7 @@ class _Describer(Struct):
             at_pin=at_pin,
             status=status,
             since=since,
-            last_good=_landed(self.commits[self.line[fitted[-1]]], self.page) if fitted else None,
+            last_good=landed(self.history, self.commits[self.line[fitted[-1]]]) if fitted else None,
             broken_by=broken_by,
             days=self._days(at_pin, broken_by),
             absorbed_by=since if status is Status.ABSORBED else None,
@@ -203,10 +211,10 @@ class _Describer(Struct):
         commit = self.touching.get(change.position)
         if commit is None:
             return None
-        at = _landed(commit, self.page)
+        at = landed(self.history, commit)
         if change.inside is None or change.inside.id == at.commit:
             return at
-        return replace(_landed(change.inside, self.page), date=at.date, via=at)
+        return replace(landed(self.history, change.inside), date=at.date, via=at)
 
     def _risk(self, paths: set[str]) -> Risk:
         commits = len(set[int]().union(*(self.touched.get(path, ()) for path in paths)))
@@ -216,20 +224,7 @@ class _Describer(Struct):
     def _days(self, at_pin: Status, broken_by: Landed | None) -> int | None:
         if not at_pin.applies or broken_by is None:
             return None
-        return max(0, int(_days_between(self.commits[self.pin].date, broken_by.date)))
-
-
-def _landed(commit: Commit, page: str | None) -> Landed:
-    number = request_number(commit.subject)
-    return Landed(
-        commit.id,
-        commit.date,
-        commit.author,
-        commit.subject,
-        number,
-        commit_page(page, commit.id),
-        request_page(page, number),
-    )
+        return max(0, int(_days_between(self.commits[self.history.pin].date, broken_by.date)))
 
 
 def _breaks(intervals: Sequence[Interval]) -> Iterable[Break]:
