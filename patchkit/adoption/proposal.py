@@ -33,7 +33,7 @@ class Adoption(Struct, frozen=True):
 
     upstream: Upstream
     sets: tuple[PatchSet, ...]
-    others: tuple[Upstream, ...] = ()
+    others: tuple[Upstream, ...]
 
 
 class Proposal(Struct, frozen=True):
@@ -44,8 +44,8 @@ class Proposal(Struct, frozen=True):
     """
 
     adoptions: tuple[Adoption, ...]
-    homeless: tuple[tuple[PatchSet, str], ...] = ()
-    older: tuple[PatchSet, ...] = ()
+    homeless: tuple[tuple[PatchSet, str], ...]
+    older: tuple[PatchSet, ...]
 
 
 def propose(carrier: Carrier, sets: Sequence[PatchSet]) -> Proposal:

@@ -66,7 +66,7 @@ class PatchVerdict(Struct, frozen=True):
     """What became of a patch on a commit; `faults` are the hunks that do not apply as they are."""
 
     forecast: PatchForecast
-    faults: tuple[HunkFault, ...] = ()
+    faults: tuple[HunkFault, ...]
 
     @property
     def status(self) -> Status:

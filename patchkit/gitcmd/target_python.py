@@ -37,7 +37,7 @@ class TargetPython(Struct, frozen=True):
     path: str  # of the interpreter
     version: str
     packages: Mapping[str, str]
-    folders: tuple[str, ...] = ()
+    folders: tuple[str, ...]
 
 
 def ask_python(program: str) -> TargetPython | str:

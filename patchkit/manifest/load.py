@@ -54,7 +54,7 @@ class Inspection(Struct, frozen=True):
     manifest: Manifest | None
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]  # what is right and probably not meant
-    nameless: tuple[Component, ...] = ()
+    nameless: tuple[Component, ...]
 
     def require(self) -> Manifest:
         """The manifest; raises BadInputError with every problem, each with its file:line."""

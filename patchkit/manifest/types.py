@@ -34,7 +34,7 @@ class Complaint(Struct, frozen=True):
     """What is wrong with a value, to be read after its name: "is a short commit id"."""
 
     what: str
-    hint: str = ""  # what to write instead; "" for none
+    hint: str  # what to write instead; "" for none
 
 
 class Text(Struct, frozen=True):
@@ -101,7 +101,7 @@ class Record(Struct, frozen=True):
 
     name: str
     fields: tuple[Field, ...]
-    description: str = ""  # one sentence, for the reference and the schema
+    description: str  # one sentence, for the reference and the schema
     of: type[Struct] | None = None  # what it is read as; None: a dict
     places: Mapping[str, str] = {}  # attribute -> the key whose place it is, "" for the whole
     added: Mapping[str, Callable[[], Field]] = {}  # keys of extensions
@@ -128,7 +128,7 @@ class Choice(Struct, frozen=True):
 
     name: str  # what the reference calls it
     options: tuple[Record, ...]  # in the order of the reference
-    added: Mapping[str, Callable[[], Record | Unavailable]] = {}  # those of extensions
+    added: Mapping[str, Callable[[], Record | Unavailable]]  # those of extensions
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -131,7 +131,7 @@ class _Attempt(Struct):
     tree: Tree
     blobs: Blobs
     changes: Sequence[FileChange]  # of the patch, in order
-    terse: bool = False  # clashes carry no lines
+    terse: bool  # clashes carry no lines
     table: dict[str, _File | _Gone] = {}
     #: Each change with what it makes.
     results: list[tuple[FileChange, _File | None]] = []

@@ -43,7 +43,7 @@ class Placement(Struct, frozen=True):
     #: The new contents; None if a hunk fails.
     data: bytes | None
     #: Of each hunk that fits, how many lines from its recorded place.
-    offsets: tuple[int, ...] = ()
+    offsets: tuple[int, ...]
     misfits: tuple[HunkMismatch, ...] = ()  # hunks that fail, in order
 
 

@@ -152,8 +152,8 @@ class _File(Struct):
 
     owners: list[int]
     struck: list[frozenset[int]]
-    maker: int = BASE
-    toucher: int = BASE
+    maker: int
+    toucher: int
 
 
 class Attribution(Struct):

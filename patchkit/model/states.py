@@ -35,7 +35,7 @@ class State(Struct, frozen=True):
     word: str
     sign: str  # one character
     level: Level
-    key: str = ""
+    key: str
     means: str = ""  # a sentence on a patch in it
     effort: int = 0  # how much there is to do about a patch in it
     bands: tuple[tuple[int, int], ...] = ()

@@ -72,10 +72,10 @@ class PatchReview(Struct, frozen=True):
     result: PatchResult  # what became of it
     subject: str  # of the patch as it was
     file: str  # the patch file, below the project's root
-    change: bytes = b""  # old patch to new as a unified diff, ids and line numbers left out
+    change: bytes  # old patch to new as a unified diff, ids and line numbers left out
     #: What upstream did to its files, where somebody has to look.
-    upstream: tuple[UpstreamChange, ...] = ()
-    absorbed_by: tuple[UpstreamCommit, ...] = ()  # commits that made the same change
+    upstream: tuple[UpstreamChange, ...]
+    absorbed_by: tuple[UpstreamCommit, ...]  # commits that made the same change
 
 
 class ComponentReview(Struct, frozen=True):
@@ -83,9 +83,9 @@ class ComponentReview(Struct, frozen=True):
 
     report: BumpedComponent
     patches: tuple[PatchReview, ...]
-    sharing: tuple[str, ...] = ()  # "COMPONENT of MANIFEST.yaml" that take the same series
-    check: ComponentCheck | None = None  # of the new pin, after the bump; None: was not made
-    unknown: str = ""  # why upstream's commits are not named, "" if they are
+    sharing: tuple[str, ...]  # "COMPONENT of MANIFEST.yaml" that take the same series
+    check: ComponentCheck | None  # of the new pin, after the bump; None: was not made
+    unknown: str  # why upstream's commits are not named, "" if they are
 
 
 class BumpReview(Struct, frozen=True):

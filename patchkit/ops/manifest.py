@@ -74,7 +74,7 @@ class LintReport(Struct, frozen=True):
     """Every manifest that was looked at, in order; `strict`: warnings count as problems."""
 
     manifests: tuple[LintedManifest, ...]
-    strict: bool = False
+    strict: bool
 
     @property
     def exit_code(self) -> ExitCode:

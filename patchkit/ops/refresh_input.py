@@ -52,7 +52,7 @@ class RefreshInput(Struct, frozen=True):
     options: RefreshOptions  # of the command line
     pin: PinEdit | None  # the edit of the manifest that goes with it, if there is one
     progress: Progress
-    arrived: bool = False  # a move that was killed has just been finished
+    arrived: bool  # a move that was killed has just been finished
 
     @property
     def component(self) -> Component:

@@ -94,7 +94,7 @@ class AdoptReport(Struct, frozen=True):
     series: str
     patches: tuple[AdoptedPatch, ...]  # in the order of application
     written: bool
-    exit_code: ExitCode = ExitCode.OK
+    exit_code: ExitCode
     explanations: tuple[PatchExplanation, ...] = ()
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()

@@ -219,8 +219,8 @@ class EditedPiece(Struct, frozen=True):
     history: FileHistory  # of the file that it is in
     owner: int | None
     reason: str  # why it goes to `owner`, or to no one for certain
-    candidates: tuple[int, ...] = ()
-    floor: int = 0
+    candidates: tuple[int, ...]
+    floor: int
     edit: VersionEdit | None = None
     mode: int | None = None
     entry: TreeEntry | None = None  # the edited file; None where it was removed
@@ -250,7 +250,7 @@ class RoutedEdit(Struct, frozen=True):
     added: int
     patch: str
     reason: str  # why it goes there, or to no one for certain
-    candidates: tuple[str, ...] = ()
+    candidates: tuple[str, ...]
 
 
 def read_changes(ground: StackTrees, worktree: TreeId) -> tuple[EditedPiece, ...]:

@@ -160,7 +160,7 @@ class RefreshStart(Struct, frozen=True):
     stack: Stack
     commits: tuple[StackCommit, ...]
     worktree: TreeId  # tree of the checkout's files
-    taken: frozenset[str] = frozenset()  # file names that a new patch must not get
+    taken: frozenset[str]  # file names that a new patch must not get
 
     def setting(
         self, home: SeriesFolder, changes: Mapping[str, CommitChange], *, canonical: bool = False

@@ -28,7 +28,7 @@ class Row(Struct, frozen=True):
 
     expects: Side
     stands: Side  # what the file has there
-    gap: bool = False
+    gap: bool
 
 
 class ShownClash(Struct, frozen=True):

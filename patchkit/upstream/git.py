@@ -290,8 +290,8 @@ class Server(Struct, frozen=True):
 
     url: str
     stage: Repository  # the throw-away repository
-    listener: Listener | None = None
-    stop: Stop | None = None
+    listener: Listener | None
+    stop: Stop | None
 
     def fetch(
         self,

@@ -66,10 +66,10 @@ class DeclaredRequirement(Struct, frozen=True):
 class DeclaredRequirements(Struct, frozen=True):
     """All that a component asks for: `python` is its specifier, `unread` what stays unknown."""
 
-    requirements: tuple[DeclaredRequirement, ...] = ()  # in the order of the files
-    python: str = ""
-    python_file: str = ""  # the file that has `python`; "" for none
-    unread: tuple[str, ...] = ()
+    requirements: tuple[DeclaredRequirement, ...]  # in the order of the files
+    python: str
+    python_file: str  # the file that has `python`; "" for none
+    unread: tuple[str, ...]
 
 
 class _Installation(Struct, frozen=True):
@@ -92,7 +92,7 @@ class FileMetadata(Struct, frozen=True):
     say where it stands, as in setup.cfg: "attr: a.b", "file: VERSION".
     """
 
-    lines: Sequence[str] | None = None
+    lines: Sequence[str] | None
     python: str = ""  # specifier; "" for none
     unread: str = ""  # why the rest is unknown; "" for nothing
     certain: bool = True  # pip goes by this file

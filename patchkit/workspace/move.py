@@ -73,8 +73,8 @@ class Moved(Struct, frozen=True):
     `saved` are refs with what only the index had, and what was written while it was replaced.
     """
 
-    changed: int = 0  # files written or removed
-    left_out: tuple[str, ...] = ()
+    changed: int  # files written or removed
+    left_out: tuple[str, ...]
     saved: tuple[str, ...] = ()
 
 
