@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--report", type=Path, metavar="FILE")
     parser.add_argument("--keep", action="store_true", help="the checkouts are made already")
     parser.add_argument("--relative", type=float, default=1e-3, help="what compare allows")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_intermixed_args(arguments)
     if chosen.command == "compare":
         if len(chosen.names) != 2:
             parser.error("compare takes two reports")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from simulate import mistakes, noticing, workspaces
+from simulate import __main__, mistakes, noticing, workspaces
 from simulate.mistakes import Mistake, Owner
 from tests.support.projects import Project
 from tests.support.repos import Upstream, git_in, make_patch
@@ -117,3 +117,8 @@ def test_what_fails_without_a_mistake_does_not_count(
     becomes = line.replace("1", "2").replace("cuda", "npu")
     mistake = Mistake("patches/demo/one.patch", 0, "wrong", "tool.py", ((at, becomes),))
     assert noticing.noticed(mistake, Owner("demo", "demo"), only_tests=True) == by
+
+
+def test_options_may_stand_before_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert __main__.main(["list", "--quick", "megatron"]) == 0
+    assert capsys.readouterr().out.startswith("megatron/tp1-fp32 ")
