@@ -47,7 +47,9 @@ def read_words(case: Case) -> Iterator[tuple[str, Kept, Grade]]:
         merge = merge_file(truth.path, base, upstream, patched, patch_first=case.merges)
         if merge is not None and merge.data is not None:
             certainty = certainty_of(merge)
-            elsewhere = misplaced(truth.path, (base, patched), (upstream, merge.data), merge.edits)
+            elsewhere = misplaced(
+                *(base, patched, upstream, merge.data), path=truth.path, edits=merge.edits
+            )
             if elsewhere:  # a merge of our own is only proposed then
                 certainty = Certainty.LOOK if merge.clean else Certainty.DOUBTFUL
             word = certainty.value if certainty is not None else "nothing said"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from stat import S_ISLNK, S_ISREG
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -358,12 +359,13 @@ class FileSides(Struct, frozen=True):
         return old.contents(before), new.contents(here), old.contents(after)
 
 
-def in_other_scopes(it: FileSides, data: bytes, edits: Sequence[Edit]) -> tuple[str, ...]:
+def in_other_scopes(it: FileSides, data: bytes, edits: tuple[Edit, ...]) -> tuple[str, ...]:
     """Which lines of a result, to which `edits` lead from upstream's file, are in another scope
     than the one that they were made in.
     """
     before, here, after = it.texts
-    found = advice(misplaced, it.target, (before, after), (here, data), edits)
+    check = partial(misplaced, path=it.target, edits=edits)
+    found = advice(check, before, after, here, data)
     if found is None:
         return (UNCHECKED,)
     return tuple(f"{place}: see that it belongs there" for place in found)

@@ -202,16 +202,19 @@ class Forecaster(ObjectSource):
     def _put(self, number: int) -> _Put:
         """What putting a patch onto what earlier ones leave comes to.
 
-        That follows from what stands at its paths, but of one that a recipe makes.
+        That follows from what stands at its paths; of one that a recipe makes from what stands at
+        all paths, and what the recipe makes of other files.
         """
         stood, changes = self._stood, self._changes[number]
         moved = [self._moved(change) for change in changes]
         pairs = zip(changes, moved, strict=True)
         homes = [_in_folder(folder, each) for each, (_, folder) in pairs if folder is not None]
         paths = (*self._of_patch[number], *homes)
-        if self._patches[number].name in self._recipes and not self._applies(number):
-            return self._found(number, {*self.paths, *paths})
-        key: list[object] = [number, *moved, *map(stood.here.get, paths)]
+        name, outside = self._patches[number].name, Status.EMPTY
+        if name in self._recipes and not self._applies(number):
+            paths = (*sorted(self.paths), *homes)
+            outside = self._watch.outside(name, self.past.commit)
+        key: list[object] = [number, *moved, outside, *map(stood.here.get, paths)]
         if stood.there is not None:
             key += [*stood.failed, *map(stood.there.get, paths), *map(stood.open.get, paths)]
         question = (*key, *(path in self._asked for path in paths))

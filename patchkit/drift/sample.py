@@ -10,7 +10,7 @@ what was broken and then mended begins a new run. Inside a run the rest is found
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -108,19 +108,18 @@ def _news(
     versions: Sequence[FileVersion], first: int, last: int, carry: Callable[[FileVersion], object]
 ) -> Iterator[int]:
     """The versions of a run from which on something else becomes of the changes, by halving."""
-    whole = range(first, last + 1) if last - first < _SHORT else (first, last)
-    found = {at: carry(versions[at]) for at in whole}
-    todo = [(first, last)] if first < last else []
+    told = cache(lambda at: carry(versions[at]))
+    whole = last - first < _SHORT
+    todo = [(at, at + 1) for at in range(first, last)] if whole else [(first, last)]
     while todo:
         low, high = todo.pop()
-        if high - low == 1 and found[low] != found[high]:
-            yield high
-        if high - low == 1 or (found[low] == found[high] and len(whole) == 2):
+        if told(low) == told(high):
             continue
         middle = (low + high) // 2
-        if middle not in found:
-            found[middle] = carry(versions[middle])
-        todo += [(low, middle), (middle, high)]
+        if middle == low:
+            yield high
+        else:
+            todo += [(low, middle), (middle, high)]
 
 
 def _rewrite(touches: Touches, versions: Sequence[FileVersion], kept: Collection[int]) -> None:

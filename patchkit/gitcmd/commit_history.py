@@ -184,6 +184,8 @@ class ToldCommit(Struct, frozen=True):
     subject: str  # the first line of its message
     plain: str  # the subject without marks
     reverted_by: str = ""
+    #: The request that it came by, as its subject says.
+    request: int | None = None
     #: What its message names below the subject: requests, and commits that it was made from.
     requests: frozenset[int] = frozenset()
     made_from: tuple[str, ...] = ()
@@ -211,7 +213,7 @@ def _told(blocks: Sequence[str]) -> Iterator[ToldCommit]:
         plain = plain_subject(subject)
         by = by_subject.pop(plain, "")
         by = next((name for start, name in by_id.items() if oid.startswith(start)), by)
-        ties = requests_named(body), commits_named(body)
+        ties = request_number(subject), requests_named(body), commits_named(body)
         commit = ToldCommit(oid, email.lower(), date, subject, plain, by, *ties)
         if not by:
             by_id |= dict.fromkeys(_REVERTS.findall(body), commit.name)
@@ -359,7 +361,7 @@ class Between(Struct, dict=True):
             if commit.id.startswith(named)
             or (telling and commit.plain == wanted)
             or (all(written) and (commit.email, commit.date) == written)
-            or (requests and request_number(commit.subject) in requests)
+            or commit.request in requests
         )
         return found or tuple(
             commit

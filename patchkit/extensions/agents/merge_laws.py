@@ -105,9 +105,8 @@ def _moved(request: MergeRequest, three: ThreeWay, data: bytes) -> Iterator[Prob
         return
     base, upstream, patch, merged = (definitions(text).keys() for text in (old, here, own, data))
     gone = ((upstream & patch) | (upstream - base) | (patch - base)) - merged
-    scopes = misplaced(
-        path, (old, own), (here, data), diff_lines(three.upstream, split_lines(data))
-    )
+    edits = diff_lines(three.upstream, split_lines(data))
+    scopes = misplaced(old, own, here, data, path=path, edits=edits)
     for said in (
         *(f"does not define {name} any more" for _, name in gone),
         *(f"uses a name that nothing defines: {name}" for name in names_unbound(path, three, data)),

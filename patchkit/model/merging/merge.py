@@ -455,15 +455,13 @@ def merge_file(
 @lru_cache(maxsize=4)  # a conflict's are asked for again, for what later patches meet
 def compare_texts(base: bytes, upstream: bytes, patch: bytes) -> ThreeWay:
     """The regions of three texts."""
-    lines, changed, edits = _change(base, patch)
-    return compare_three(lines, split_lines(upstream), changed, edits)
+    lines, theirs, own = map(split_lines, (base, upstream, patch))
+    return compare_three(lines, theirs, own, (_edits(base, upstream), _edits(base, patch)))
 
 
-@lru_cache(maxsize=16)
-def _change(base: bytes, patch: bytes) -> tuple[list[bytes], list[bytes], tuple[LineEdit, ...]]:
-    """The patch's change of one file, which may be tried on many versions of upstream's."""
-    old, new = split_lines(base), split_lines(patch)
-    return old, new, diff_lines(old, new)
+@kept  # a change is tried on many versions of a file, and a version with many patches
+def _edits(old: bytes, new: bytes) -> tuple[LineEdit, ...]:
+    return diff_lines(split_lines(old), split_lines(new))
 
 
 def _clean(path: str, three: ThreeWay) -> FileMerge:

@@ -75,14 +75,16 @@ class ThreeWay(Struct, frozen=True):
 
 
 def compare_three(
-    base: Lines, upstream: Lines, patch: Lines, patch_edits: tuple[Edit, ...] | None = None
+    base: Lines,
+    upstream: Lines,
+    patch: Lines,
+    known: tuple[tuple[Edit, ...], tuple[Edit, ...]] | None = None,
 ) -> ThreeWay:
     """Find the regions of three texts given as lines with their ends.
 
-    `patch_edits` are those of the patch, where they are known.
+    `known` are the edits from the base to upstream, and to the patch.
     """
-    ours = diff_lines(base, upstream)
-    theirs = diff_lines(base, patch) if patch_edits is None else patch_edits
+    ours, theirs = known or (diff_lines(base, upstream), diff_lines(base, patch))
     # Invariant (diff3, as git's xdiff/xmerge.c has it): outside the regions the
     # three texts are equal line by line, so that each side's text is the base's with the edits of
     # its regions, and a region begins `grown` lines later in a side than in the base.

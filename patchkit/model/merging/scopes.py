@@ -17,6 +17,7 @@ from msgspec import Struct
 from patchkit.model.line_diff import Edit, diff_lines
 from patchkit.model.names import PYTHON
 from patchkit.model.patch import Hunk
+from patchkit.model.syntax import kept
 
 # Whether an edit landed in another function or class than it was made in. The lines around a hunk
 # may stand in a second class as well, and neither git's placing nor its merge asks. So two
@@ -101,17 +102,25 @@ def scopes_of(data: bytes) -> tuple[str, ...]:
     return tuple(names)
 
 
+@kept  # a stack is carried to many commits, and most of its files are the same there
 def misplaced(
-    path: str, old: tuple[bytes, bytes], new: tuple[bytes, bytes], edits: Sequence[Edit]
+    before: bytes,
+    after: bytes,
+    upstream: bytes,
+    result: bytes,
+    *,
+    path: str,
+    edits: tuple[Edit, ...],
 ) -> tuple[Misplaced, ...]:
     """Lines of a patch that landed in another function or class than the one they were made in.
 
-    `old` is the file on the old base without and with the patch, `new` is that on the new base, and
-    `edits` lead from the one to the other there. An edit counts if most of its lines are elsewhere:
-    lines that repeat may be compared one up or down. One that upstream renamed is another one.
+    The file on the old base without and with the patch, and on the new base, where `edits` lead
+    from the one to the other. An edit counts if most of its lines are elsewhere: lines that repeat
+    may be compared one up or down. One that upstream renamed is another one.
     """
-    if not path.endswith(PYTHON) or old[0] == new[0]:
+    if not path.endswith(PYTHON) or before == upstream:
         return ()
+    old, new = (before, after), (upstream, result)
     lines, own = _change(*old)
     found: dict[tuple[str, str], Misplaced] = {}
     for side, ranges in ((1, _new_ranges), (0, _old_ranges)):

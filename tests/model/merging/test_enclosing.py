@@ -10,7 +10,7 @@ from patchkit.model.merging.scopes import Misplaced, misplaced, misplaced_hunks
 def _said(old: str, patched: str, here: str, result: str) -> list[str]:
     texts = [each.encode() for each in (old, patched, here, result)]
     edits = diff_lines(texts[2].split(b"\n"), texts[3].split(b"\n"))
-    return [str(e) for e in misplaced("a.py", (texts[0], texts[1]), (texts[2], texts[3]), edits)]
+    return [str(e) for e in misplaced(*texts, path="a.py", edits=edits)]
 
 
 def _function(name: str, body: str = "one") -> str:
@@ -57,7 +57,8 @@ def test_a_function_that_upstream_renamed_is_another_one() -> None:
 def test_other_files_have_no_scopes_that_are_known() -> None:
     old, new = b"def f():\n    x\n", b"def g():\n    x\n"
     edits = diff_lines(new.split(b"\n"), (new + b"    y\n").split(b"\n"))
-    assert misplaced("a.c", (old, old + b"    y\n"), (new, new + b"    y\n"), edits) == ()
+    texts = (old, old + b"    y\n", new, new + b"    y\n")
+    assert misplaced(*texts, path="a.c", edits=edits) == ()
 
 
 def test_lines_added_below_all_others_are_in_the_scope_of_the_last() -> None:
