@@ -211,6 +211,8 @@ def is_binary(data: bytes) -> bool:
 
 def split_lines(data: bytes) -> list[bytes]:
     """The lines of `data` with their newlines; only LF ends a line."""
+    if b"\r" not in data:
+        return data.splitlines(keepends=True)
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     if not lines[-1]:

@@ -7,8 +7,10 @@ often for that, the longest runs of them decide.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -36,28 +38,47 @@ class Edit(Struct, frozen=True):
 
 def diff_lines(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[Edit, ...]:
     """The edits that make `new` of `old`, in order; neighbours have a common line between them."""
-    numbers: dict[bytes, int] = {}
-    a = [numbers.setdefault(line, len(numbers)) for line in old]
+    side = _numbered(tuple(old))
+    a, numbers = side.lines, dict(side.numbers)
     b = [numbers.setdefault(line, len(numbers)) for line in new]
     gone, come = bytearray(len(a)), bytearray(len(b))
-    _compare(a, b, gone, come)
+    _compare(side, b, gone, come)
     _slide(a, gone, come)
     _slide(b, come, gone)
     return tuple(_edits(gone, come))
 
 
+class _OldSide(Struct, frozen=True):
+    """The old lines, equal ones by one number."""
+
+    numbers: dict[bytes, int]
+    lines: list[int]
+    #: Number * how many lines there are + place, for each: so the places of a line are in one row.
+    places: list[int]
+
+    def rows(self, line: int, low: int, high: int) -> range:
+        """The rows of `places` that say where a line stands in low..high."""
+        first = line * len(self.lines)
+        return range(bisect_left(self.places, first + low), bisect_left(self.places, first + high))
+
+
+@lru_cache(maxsize=2)  # a file is compared with one version after another
+def _numbered(old: tuple[bytes, ...]) -> _OldSide:
+    numbers: dict[bytes, int] = {}
+    lines = [numbers.setdefault(line, len(numbers)) for line in old]
+    places = sorted(line * len(lines) + place for place, line in enumerate(lines))
+    return _OldSide(numbers, lines, places)
+
+
 def _edits(gone: bytearray, come: bytearray) -> Iterator[Edit]:
-    i = j = 0
-    while i < len(gone) or j < len(come):
-        start, new_start = i, j
-        while i < len(gone) and gone[i]:
-            i += 1
-        while j < len(come) and come[j]:
-            j += 1
-        if i > start or j > new_start:
-            yield Edit(start, i, new_start, j)
-        i += 1
-        j += 1
+    """The edits, by the gaps between unchanged lines: these stand on both sides alike."""
+    lost = won = 0  # lines above
+    gaps = zip(gone.split(b"\0"), come.split(b"\0"), strict=True)
+    for gap, (old, new) in enumerate(gaps):
+        if old or new:
+            start, new_start = gap + lost, gap + won
+            yield Edit(start, start + len(old), new_start, new_start + len(new))
+            lost, won = lost + len(old), won + len(new)
 
 
 def sliding_places(edit: Edit, old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Edit]:
@@ -93,11 +114,12 @@ def _slides(edit: Edit, old: Sequence[bytes], new: Sequence[bytes], step: int) -
 # Histogram diff, as in git (xdiff/xhistogram.c) and before it in JGit. Invariant of `_compare`:
 # what lies outside of the windows still to do is decided, equal where neither `gone` nor `come` is
 # set. Each anchor splits a window into two smaller ones, so it ends.
-def _compare(a: Sequence[int], b: Sequence[int], gone: bytearray, come: bytearray) -> None:
+def _compare(old: _OldSide, b: Sequence[int], gone: bytearray, come: bytearray) -> None:
+    a = old.lines
     todo = [(0, len(a), 0, len(b))]
     while todo:
         a_low, a_high, b_low, b_high = window = todo.pop()
-        anchor, common = _anchor(a, b, window)
+        anchor, common = _anchor(old, b, window)
         if anchor is not None:
             begin, end, new_begin, new_end = anchor
             todo.append((a_low, begin, b_low, new_begin))
@@ -110,43 +132,38 @@ def _compare(a: Sequence[int], b: Sequence[int], gone: bytearray, come: bytearra
 
 
 def _anchor(
-    a: Sequence[int], b: Sequence[int], window: tuple[int, int, int, int]
+    old: _OldSide, b: Sequence[int], window: tuple[int, int, int, int]
 ) -> tuple[tuple[int, int, int, int] | None, bool]:
     """The run of common lines whose rarest line is rarest of all, the longest of those.
 
     The second answer is whether there are common lines at all, however often they stand there.
     """
     a_low, a_high, b_low, b_high = window
-    places: dict[int, list[int]] = {}
-    for i in range(a_low, a_high):
-        places.setdefault(a[i], []).append(i)
+    a = old.lines
     best: tuple[int, int, int, int] | None = None
     best_count, best_length = _COMMON + 1, 0
     common = False
-    j = b_low
+    j = b_low if a_low < a_high else b_high
     while j < b_high:
         following = j + 1
-        known = places.get(b[j])
-        if known is None or len(known) > best_count:
-            common = common or known is not None
-            j = following
-            continue
-        common = True
+        known = old.rows(b[j], a_low, a_high)
+        common = common or bool(known)
         past = a_low
-        for i in known:
+        for row in known if len(known) <= best_count else ():
+            i = old.places[row] % len(a)
             if i < past:
                 continue
-            begin, new_begin, end, new_end = i, j, i + 1, j + 1
-            rarest = len(known)
+            begin, new_begin = i, j
             while begin > a_low and new_begin > b_low and a[begin - 1] == b[new_begin - 1]:
                 begin, new_begin = begin - 1, new_begin - 1
-                if rarest > 1:
-                    rarest = min(rarest, len(places[a[begin]]))
-            while end < a_high and new_end < b_high and a[end] == b[new_end]:
-                if rarest > 1:
-                    rarest = min(rarest, len(places[a[end]]))
-                end, new_end = end + 1, new_end + 1
+            size = _alike(a, b, (begin, new_begin), min(a_high - begin, b_high - new_begin))
+            end, new_end = begin + size, new_begin + size
             following = max(following, new_end)
+            rarest = len(known)
+            for line in a[begin:end]:
+                if rarest == 1:
+                    break
+                rarest = min(rarest, len(old.rows(line, a_low, a_high)))
             if end - begin > best_length or rarest < best_count:
                 best, best_length, best_count = (
                     (begin, end, new_begin, new_end),
@@ -156,6 +173,19 @@ def _anchor(
             past = end
         j = following
     return (best if best_count <= _COMMON else None), common
+
+
+def _alike(a: Sequence[int], b: Sequence[int], start: tuple[int, int], most: int) -> int:
+    """How many lines are the same on both sides from two places on, of `most`."""
+    i, j = start
+    size, step = 0, 1
+    while step:
+        end = size + step
+        if end <= most and a[i + size : i + end] == b[j + size : j + end]:
+            size, step = end, step * 2
+        else:
+            step //= 2
+    return size
 
 
 def _longest_runs(
@@ -187,12 +217,10 @@ def _slide(lines: Sequence[int], changed: bytearray, other: bytearray) -> None:
     loses. It goes down as far as it can, or to the last place beside which the other side has
     changes, too. A gap is numbered by the unchanged lines before it, on both sides alike.
     """
-    filled = _filled_gaps(other)
+    filled = bytearray(map(bool, other.split(b"\0")))
     at = gap = 0
-    while at < len(lines):
-        if changed[at]:
-            at, gap = _slide_run(lines, changed, filled, at, gap)
-        at, gap = at + 1, gap + 1
+    while (start := changed.find(1, at)) >= 0:
+        at, gap = _slide_run(lines, changed, filled, start, gap + start - at)
 
 
 def _slide_run(
@@ -227,14 +255,3 @@ def _slide_run(
             while start and changed[start - 1]:
                 start -= 1
     return end, gap
-
-
-def _filled_gaps(changed: bytearray) -> bytearray:
-    """For each gap between unchanged lines, before the first and after the last: is it filled?"""
-    filled = bytearray(1)
-    for flag in changed:
-        if flag:
-            filled[-1] = 1
-        else:
-            filled.append(0)
-    return filled
