@@ -266,6 +266,7 @@ class CarryContext(Struct, frozen=True):
     patch_first: bool = False
     take_proposals: bool = False
     merger: Callable[[MergeRequest], MergerAnswer | None] | None = None
+    explains: bool = True  # whether a merge says its reasons
 
 
 class PatchSide(Enum):

@@ -390,7 +390,7 @@ _TO_DO: Mapping[Rule | None, str] = {
 
 def merge_reasons(merge: FileMerge, it: FileSides) -> tuple[str, ...]:
     """What a reviewer should know of a merge; nothing of one that is clean and beyond doubt."""
-    return tuple(dict.fromkeys(_reasons(merge, it)))
+    return tuple(dict.fromkeys(_reasons(merge, it))) if it.context.explains else ()
 
 
 def _with_absorbing_commit(it: FileSides, outcome: FileResult) -> FileResult:

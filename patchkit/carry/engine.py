@@ -243,14 +243,13 @@ class StackCarrier(Struct):
                     replace(file, status=Status.CONFLICTED, reasons=both) for file in exact.files
                 )
                 return PatchResult(patch.name, Status.CONFLICTED, files)
-        outcome = self.builder.push(patch)
-        if outcome.status is not Status.CONFLICTED:
-            return outcome
+        if exact.tree is not None:
+            return self.builder.push(patch)
         why = "it does not apply on the old base either, so that nothing can be merged"
         files = tuple(
-            replace(each, reasons=(why,)) if each.clashes else each for each in outcome.files
+            replace(each, reasons=(why,)) if each.clashes else each for each in exact.files
         )
-        return replace(outcome, files=files)
+        return PatchResult(patch.name, Status.CONFLICTED, files)
 
     def _note(self, patch: SeriesPatch, files: Sequence[CarriedFile]) -> None:
         if not all(file.carried for file in files):

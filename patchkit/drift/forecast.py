@@ -376,7 +376,7 @@ class Forecaster(ObjectSource):
     ) -> CarriedFile:
         blobs, needed = Blobs(self._given), self._needed[number]
         here = _few(self._given, self._met(change, context.here))
-        context = replace(context, here=here, blobs=blobs)
+        context = replace(context, here=here, blobs=blobs, explains=False)
         try:
             file = carry_change(context, change, before)
         except BadInputError:  # what is remembered comes to something else: for a person
