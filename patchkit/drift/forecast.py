@@ -383,16 +383,15 @@ class Forecaster(ObjectSource):
             file = CarriedFile(FileResult(change.path, Status.CONFLICTED), change.path)
         if self._given.lacks or any(c.reason is Reason.UNSAFE for c in file.outcome.clashes):
             file = CarriedFile(FileResult(change.path, Status.CONFLICTED), change.path)
-        taken_for = None
-        if not file.carried and file.path in needed:
-            there = supposed(file, self._old_blobs, blobs)
-            taken_for = there.entry if there is not None else None
-            self._keep([there.blob] if there is not None and there.blob is not None else [])
-        elif file.blob is not None and file.path in needed:
-            self._keep([file.blob])
+        there: CarriedFile | None = None  # as later patches meet it
+        if file.path in needed:
+            there = file if file.carried else supposed(file, self._old_blobs, blobs)
+        if there is not None and there.blob is not None:
+            self._keep([there.blob])
+        taken_for = there.entry if there is not None and not file.carried else None
         outcome = replace(file.outcome, clashes=(), reasons=(), upstream=None)
-        file = CarriedFile(outcome, file.path, file.entry, leaves=file.leaves)
-        return replace(file, taken_for=taken_for)
+        path, entry, leaves = file.path, file.entry, file.leaves
+        return CarriedFile(outcome, path, entry, leaves=leaves, taken_for=taken_for)
 
     def _fit(self, number: int, change: FileChange, here: Tree, trial: Blobs | None = None) -> _Fit:
         """What applying a change as it is comes to; of a `trial` no contents are kept."""

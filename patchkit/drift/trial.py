@@ -34,8 +34,7 @@ class Trial(Struct, frozen=True):
     def carry_to(self, commit: CommitId) -> tuple[PatchForecast, ...] | None:
         """What a bump to the commit comes to; None where files for it cannot be fetched."""
         found = read_as(self.trials.known(commit), tuple[PatchForecast, ...])
-        names = [patch.name for patch in self.series.patches]
-        if found is None or [each.name for each in found] != names:
+        if found is None:
             found = self._carried(commit)
             if found is not None:
                 self.trials.note(commit, to_builtins(found))

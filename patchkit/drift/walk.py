@@ -31,7 +31,7 @@ from patchkit.model.outcome import Status
 from patchkit.model.resolution import Resolution
 from patchkit.stack.build import SeriesPatch, patch_changes, series_paths
 from patchkit.stack.generated import PatchRecipe
-from patchkit.upstream.history import READ_AT_ONCE, HistoryReader
+from patchkit.upstream.history import HistoryReader, in_pieces
 
 
 class WatchedSeries(Struct, frozen=True):
@@ -130,7 +130,7 @@ class Walker:
         self._begin()
         yield 0, self.forecaster.judge()
         rows = sorted(self._touches)
-        batches = [rows[at : at + READ_AT_ONCE] for at in range(0, len(rows), READ_AT_ONCE)]
+        batches = in_pieces(rows)
         wanted = [_versions([self._touches[position] for position in batch]) for batch in batches]
         for batch, contents in zip(batches, self._along.read_batches(wanted), strict=True):
             self.forecaster.supply(contents)
@@ -203,7 +203,7 @@ class Walker:
     def _marks(
         self, group: ChangeGroup, versions: Sequence[FileVersion]
     ) -> Iterator[tuple[object, ...]]:
-        batches = [versions[n : n + READ_AT_ONCE] for n in range(0, len(versions), READ_AT_ONCE)]
+        batches = in_pieces(versions)
         wanted = [blobs_of(e for each in batch for e in each.state.values()) for batch in batches]
         for batch, contents in zip(batches, self._along.read_batches(wanted), strict=True):
             self.forecaster.supply(contents)

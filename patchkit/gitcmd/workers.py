@@ -1,7 +1,7 @@
-"""Work on several components at once, in processes of patchkit's own.
+"""Work on several components at once, or on parts of one, in processes of patchkit's own.
 
-Python runs one thread at a time, so threads do not help where it computes. One component is always
-done here, in the calling process; workers do the others, and end when it has no more for them.
+Python runs one thread at a time, so threads do not help where it computes. One part is always done
+here, in the calling process; workers do the others, and end when it has no more for them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ def in_processes(
     stop: Stop,
     told: Callable[[Item, Answer], None] = lambda _item, _answer: None,
     first: Callable[[], None] = lambda: None,
+    helped: bool = True,
 ) -> tuple[Answer, ...]:
     """Do `work` on every item, as `in_parallel` does: one at a time here, the others in workers.
 
     Items are begun in their order; before the first one here comes `first`. `told` is called here
     with each answer as soon as it is known. `work`, items and answers are pickled, except for
     `progress`: calls of it in a worker are made here. If a worker cannot be started, or dies, its
-    item is done here.
+    item is done here. Without being `helped` all are.
     """
     begun, ended = Begun(len(items)), Event()
     answers: dict[int, Answer] = {}
@@ -65,7 +66,7 @@ def in_processes(
             for number, answer in _answers(begun, lambda n: (work, items[n], stop), progress, stop):
                 note(number, answer)
 
-    workers = max(1, min(_MOST, os.cpu_count() or 1) - 1)
+    workers = max(1, min(_MOST, os.cpu_count() or 1) - 1) if helped else 0
     slots = [do_here, *[ask] * workers]
     in_parallel(lambda slot: slot(), slots, jobs=len(slots), stop=stop.ask)
     lost = [number for number in range(len(items)) if number not in answers]

@@ -124,7 +124,8 @@ def look_for_drift(
     def tell(pair: tuple[Manifest, Component], found: ComponentDrift) -> None:
         known(f"{pair[0].name}: {pair[1].name}", found)
 
-    look = partial(_looked, tools=_Tools(store, progress, to, every_commit))
+    alone = len(pairs) == 1
+    look = partial(_looked, tools=_Tools(store, progress, to, every_commit, alone))
     stop = store.stop
     found = in_processes(look, pairs, progress=progress, stop=stop, told=tell, first=first)
     versions = find_matrices(pairs, found, store)
@@ -136,6 +137,7 @@ class _Tools(Struct, frozen=True):
     progress: Progress
     to: str | None  # the commit to look up to; None: what `track` names
     every_commit: bool  # keep the state at each commit
+    alone: bool  # no other component is looked at, so that a worker may help with this one
 
 
 def _looked(pair: tuple[Manifest, Component], *, tools: _Tools) -> ComponentDrift:
@@ -215,17 +217,16 @@ def _line_drift(looking: _Looking) -> LineDrift:
 
     What searches a line is loaded only where it has to be searched.
     """
-    tools = looking.tools
-    memory = memory_of(
-        looking.manifest, looking.component, looking.series, looking.along.history, tools.store
-    )
+    along, tools = looking.along, looking.tools
+    about = looking.manifest, looking.component, looking.series, along.history
+    memory = memory_of(*about, tools.store)
     known = memory.line()
     if known is not None:
         return known
     from patchkit.ops.line_drift import judge_line  # noqa: PLC0415
 
-    note = partial(tools.progress.advance, looking.component.name)
-    return judge_line(looking.along, looking.series, memory, note=note)
+    # a recipe may be of a kind that cannot be sent to a worker
+    return judge_line(along, looking.series, memory, helped=tools.alone and not memory.recipes)
 
 
 def carried_to_tip(
@@ -235,24 +236,18 @@ def carried_to_tip(
 
     Nothing is searched along the line. On disk: as `look_for_drift`.
     """
-    from patchkit.drift.trial import Trial  # noqa: PLC0415
-    from patchkit.drift.walk import WatchedSeries  # noqa: PLC0415
-    from patchkit.ops.line_drift import commits_of_fates  # noqa: PLC0415
+    from patchkit.ops.line_drift import commits_of_fates, forecast_tip  # noqa: PLC0415
 
     series = load_series(manifest, component, store, progress)
     history = open_history(store, component, LATEST, progress)
     progress.step(component.name, f"carrying to {history.ref}", local=True)
     memory = memory_of(manifest, component, series, history, store)
-    watched = WatchedSeries(series.series_patches, memory.recipes, memory.remembered)
-    with ObjectReader(history.repository) as reader:
-        trial = Trial(HistoryReader(history, reader), watched, memory.trials())
-        forecasts = trial.carry_to(history.tip)
+    forecasts = forecast_tip(series.series_patches, memory, history)
     if forecasts is None:
         what = f"cannot be carried to {history.ref}: files for it are not to be had"
         raise SurroundingsError(Problem(what, component.name))
     by = commits_of_fates(history, forecasts)
-    fates = [each.fate for each in forecasts]
-    return [(fate, by.get(fate.by) if fate is not None else None) for fate in fates]
+    return list(zip([each.fate for each in forecasts], by, strict=True))
 
 
 def memory_of(

@@ -7,7 +7,9 @@ earlier run kept the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -24,6 +26,7 @@ from patchkit.drift.silent_changes import (
 )
 from patchkit.drift.trial import Trial
 from patchkit.drift.walk import (
+    Walk,
     Walker,
     WatchedSeries,
     ended,
@@ -32,12 +35,16 @@ from patchkit.drift.walk import (
 from patchkit.errors import BadInputError, SurroundingsError
 from patchkit.explain.explanation import PatchExplanation
 from patchkit.extension import WatchedLine, silent_searches
-from patchkit.gitcmd.object_reader import MissingObjectError
+from patchkit.gitcmd.object_reader import MissingObjectError, ObjectReader
 from patchkit.gitcmd.pins import absent_blobs
+from patchkit.gitcmd.workers import in_processes
 from patchkit.model.finding import Finding, Landed, Severity
 from patchkit.stack.build import SeriesPatch
 from patchkit.stack.series import LoadedSeries
 from patchkit.upstream.history import History, HistoryReader
+
+#: What becomes of each patch at the tip; None where files for it cannot be fetched.
+_Forecasts: TypeAlias = "tuple[PatchForecast, ...] | None"
 
 
 def judge_line(
@@ -45,24 +52,23 @@ def judge_line(
     loaded: LoadedSeries,
     memory: SeriesMemory,
     *,
-    note: Callable[[int, int], None],
+    helped: bool,
 ) -> LineDrift:
     """What becomes of each patch from the fork to the tip, and what a bump to the tip comes to.
 
-    On disk: what was found, in `memory`; the whole of it only if no file was missing, as then it
-    follows from commits, series, recipes and resolutions.
+    Where it is `helped` a worker finds out the latter, if the former takes long. On disk: what was
+    found, in `memory`; the whole of it only if no file was missing, as then it follows from
+    commits, series, recipes and resolutions.
     """
     history, patches = along.history, loaded.patches
     series = WatchedSeries(
         loaded.series_patches, memory.recipes, memory.remembered, verdicts=memory.verdicts()
     )
+    repository = history.repository
+    note = partial(repository.progress.advance, repository.name)
     walker = Walker(along, series, quick=True, note=note)
-    walk = walk_history(walker)
-    forecasts = Trial(along, series, memory.trials()).carry_to(history.tip)
-    if forecasts is not None:
-        walk = ended(walker, walk, forecasts)
+    walk, forecasts = _walked(walker, along, partial(forecast_tip, series.patches, memory), helped)
     whole = forecasts is not None
-    by = commits_of_fates(history, forecasts or ())
     told: list[PatchDrift] = []
     for number, each in enumerate(tell(history, walk, patches)):
         clash: PatchExplanation | None = None
@@ -70,10 +76,10 @@ def judge_line(
             clash = _clash(each, number, walker, along, series.patches[number])
         except MissingObjectError:  # no server gives it, or it is gone from the cache
             whole = False
-        forecast = forecasts[number] if forecasts is not None else None
-        fate = forecast.fate if forecast is not None else None
-        commit = by.get(fate.by) if fate is not None else None
-        told.append(replace(each, explanation=clash, forecast=forecast, fate_by=commit))
+        told.append(replace(each, explanation=clash))
+    if forecasts is not None:
+        rows = zip(told, forecasts, commits_of_fates(history, forecasts), strict=True)
+        told = [replace(each, forecast=forecast, fate_by=by) for each, forecast, by in rows]
     suspicions = _suspicions(along, series.patches)
     if suspicions is not None:
         told = [replace(each, suspicions=odd) for each, odd in zip(told, suspicions, strict=True)]
@@ -85,12 +91,43 @@ def judge_line(
     return found
 
 
-def commits_of_fates(history: History, forecasts: Sequence[PatchForecast]) -> Mapping[str, Landed]:
-    """The commits that the fates of patches name, by the words in which they do."""
-    names = {each.fate.by for each in forecasts if each.fate is not None and each.fate.by}
-    found = {name: history.repository.commit(name.partition(" ")[0]) for name in names}
+def _walked(
+    walker: Walker, along: HistoryReader, carry: Callable[[History], _Forecasts], helped: bool
+) -> tuple[Walk, _Forecasts]:
+    """What is found along the line, and what `carry` finds of the tip."""
+    history, walks = along.history, list[Walk]()
+    progress, stop = history.repository.progress, history.repository.store.stop
+
+    def walk_along() -> None:
+        walks.append(walk_history(walker))
+        along.reader.close()
+
+    (forecasts,) = in_processes(
+        carry, [history], progress=progress, stop=stop, first=walk_along, helped=helped
+    )
+    walk = walks[0] if forecasts is None else ended(walker, walks[0], forecasts)
+    return walk, forecasts
+
+
+def forecast_tip(
+    patches: Sequence[SeriesPatch], memory: SeriesMemory, history: History
+) -> _Forecasts:
+    """What a bump to the tip comes to."""
+    series = WatchedSeries(patches, memory.recipes, memory.remembered)
+    with ObjectReader(history.repository) as reader:
+        trial = Trial(HistoryReader(history, reader), series, memory.trials())
+        return trial.carry_to(history.tip)
+
+
+def commits_of_fates(
+    history: History, forecasts: Sequence[PatchForecast]
+) -> Sequence[Landed | None]:
+    """The commit that the fate of each patch names, where it names one."""
+    names = [each.fate.by if each.fate is not None else "" for each in forecasts]
+    found = {name: history.repository.commit(name.partition(" ")[0]) for name in {*names} - {""}}
     known = {name: commit for name, commit in found.items() if commit is not None}
-    return dict(zip(known, landed_of(history, [*known.values()]), strict=True))
+    landed = dict(zip(known, landed_of(history, [*known.values()]), strict=True))
+    return list(map(landed.get, names))
 
 
 def _suspicions(

@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -380,8 +381,15 @@ def _digest(name: str) -> str:
 # A history to walk along: its first-parent line, and the trees on it.
 
 
+Row = TypeVar("Row")
+
 #: So many files, or commits' versions of files, are in memory together.
-READ_AT_ONCE = 100
+_READ_AT_ONCE = 100
+
+
+def in_pieces(rows: Sequence[Row]) -> list[Sequence[Row]]:
+    """The rows, as many at a time as are read together."""
+    return [rows[at : at + _READ_AT_ONCE] for at in range(0, len(rows), _READ_AT_ONCE)]
 
 
 class VersionOnLine(Struct, frozen=True):
@@ -433,10 +441,8 @@ class HistoryReader(Struct, frozen=True):
             )
 
     def in_batches(self, entries: Iterable[TreeEntry | None]) -> Iterator[Mapping[str, bytes]]:
-        """The contents of files by id, of READ_AT_ONCE files at a time."""
-        wanted = list(blobs_of(entries))
-        starts = range(0, len(wanted), READ_AT_ONCE)
-        return self.read_batches([wanted[at : at + READ_AT_ONCE] for at in starts])
+        """The contents of files by id, as many files at a time as are read together."""
+        return self.read_batches(in_pieces(list(blobs_of(entries))))
 
     def read_batches(self, batches: Sequence[Collection[str]]) -> Iterator[Mapping[str, bytes]]:
         """The contents of each batch of ids; what all of them lack is brought at once."""

@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from patchkit.drift.walk import Walk, Walker, walk_history
 from patchkit.errors import FAILED_CHECKS, BadInputError, advice
 from patchkit.gitcmd import workers
 from patchkit.gitcmd.workers import in_processes
 from patchkit.model.progress import Progress, Silent, Stop, StoppedError
+from patchkit.ops import line_drift
 from tests.drift.lines import edit, numbered
 from tests.support.projects import Project
 from tests.support.repos import Upstream
@@ -80,6 +82,13 @@ def test_answers_come_in_order_from_here_and_from_another_process() -> None:
 def test_what_is_soon_through_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_PATIENCE", 30.0)
     assert {process for process, _ in _looks(Silent(), Stop())} == {os.getpid()}
+
+
+def test_without_help_all_is_done_here() -> None:
+    progress, stop = Silent(), Stop()
+    work = partial(_look, progress=progress, stop=stop)
+    found = in_processes(work, range(4), progress=progress, stop=stop, helped=False)
+    assert {process for process, _ in found} == {os.getpid()}
 
 
 def test_what_comes_first_is_done_here_while_others_have_begun() -> None:
@@ -244,3 +253,29 @@ def test_commands_say_the_same_from_several_processes(
     monkeypatch.setattr(workers, "_PATIENCE", 600.0)
     monkeypatch.setenv("PATCHKIT_CACHE", str(tmp_path / "empty"))
     assert project.run(*command.split(), "--json").ends(code).json == found
+
+
+@pytest.mark.slow
+def test_one_component_is_carried_in_another_process_while_its_line_is_walked(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walk_slowly(walker: Walker) -> Walk:
+        time.sleep(1.5)
+        return walk_history(walker)
+
+    upstream = Upstream.create(tmp_path / "one.git")
+    pin = upstream.commit({"a.py": BASE})
+    upstream.commit({"a.py": BASE.replace("l2", "one 2")})
+    patches = {"ours.patch": edit("a.py", BASE, l2="ours"), "7.patch": edit("a.py", BASE, l7="7")}
+    project.component("one", upstream, pin, patches, track="main")
+    monkeypatch.setattr(workers, "_Worker", _Counted)
+    monkeypatch.setattr(workers, "_PATIENCE", 0.2)
+    before = _Counted.answered
+    with monkeypatch.context() as walking:
+        walking.setattr(line_drift, "walk_history", walk_slowly)
+        found = project.run("drift", "--json").ends(1).json
+    assert _Counted.answered == before + 1
+    monkeypatch.setattr(workers, "_PATIENCE", 600.0)
+    monkeypatch.setenv("PATCHKIT_CACHE", str(tmp_path / "empty"))
+    assert project.run("drift", "--json").ends(1).json == found
+    assert _Counted.answered == before + 1
