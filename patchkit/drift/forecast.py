@@ -96,7 +96,7 @@ class Forecaster(ObjectSource):
         quick: bool,
     ) -> None:
         self._source, self._known, self._quick, self._watch = source, verdicts, quick, watch
-        self._read = lru_cache(_STANDING)(source.read)
+        self._read = lru_cache(_STANDING)(self._unpacked)
         self._made: dict[str, bytes] = {}  # what patches make, compressed
         self._loaded: Mapping[str, bytes] = {}
         self._given = _Given(self)
@@ -140,9 +140,11 @@ class Forecaster(ObjectSource):
 
     def read(self, oid: str, kind: str) -> bytes:
         """See ObjectSource."""
-        if oid in self._made:
-            return decompress(self._made[oid])
         return self._loaded[oid] if oid in self._loaded else self._read(oid, kind)
+
+    def _unpacked(self, oid: str, kind: str) -> bytes:
+        made = self._made.get(oid)
+        return self._source.read(oid, kind) if made is None else decompress(made)
 
     def judge(self) -> tuple[PatchVerdict, ...]:
         """What would become of each patch in the present state."""

@@ -14,9 +14,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from patchkit.model.evidence import telling
 from patchkit.model.line_diff import Edit
-from patchkit.model.merging.regions import Doubt, ThreeWay, common_ends
+from patchkit.model.merging.regions import Doubt, ThreeWay, added_lines, common_ends
 from patchkit.model.names import PYTHON
 from patchkit.model.syntax import definitions, kept, pieces_of, syntax_problem, unbound_names
 
@@ -74,8 +73,7 @@ def upstream_share(three: ThreeWay) -> float:
     added = added_lines(three.base, three.patch, three.patch_edits)
     if added.total() < _ENOUGH:
         return 0.0
-    come = added_lines(three.base, three.upstream, three.upstream_edits)
-    return (added & come).total() / added.total()
+    return (added & three.come).total() / added.total()
 
 
 def doubled_hunk(three: ThreeWay) -> list[bytes]:
@@ -84,33 +82,21 @@ def doubled_hunk(three: ThreeWay) -> list[bytes]:
     Only lines that the old file does not have at all are a sign, those that it repeats anyway
     happen to be added by both; they must be half of the edit, and upstream must add all of them.
     """
-    come = added_lines(three.base, three.upstream, three.upstream_edits)
+    come = three.come
     for region in three.regions:
         for edit in region.patch_edits if region.patch != region.upstream else ():
             added = added_lines(three.base, three.patch, (edit,))
             if not added.keys() & come.keys():
                 continue
-            novel = novel_of(added, three.base)
+            novel = novel_of(added, three)
             if novel and novel <= come and 2 * novel.total() >= added.total():
                 return list(novel)
     return []
 
 
-def novel_of(added: Counter[bytes], base: Sequence[bytes]) -> Counter[bytes]:
+def novel_of(added: Counter[bytes], three: ThreeWay) -> Counter[bytes]:
     """Those of some lines, without blanks around, that the old file does not have at all."""
-    known = {line.strip() for line in base}
-    return Counter({line: count for line, count in added.items() if line not in known})
-
-
-def added_lines(
-    old: Sequence[bytes], new: Sequence[bytes], edits: Iterable[Edit]
-) -> Counter[bytes]:
-    """The telling lines that the edits add, less those that they take away."""
-    come, gone = Counter[bytes](), Counter[bytes]()
-    for edit in edits:
-        come.update(telling(new[edit.new_start : edit.new_end]))
-        gone.update(telling(old[edit.start : edit.end]))
-    return come - gone
+    return Counter({line: count for line, count in added.items() if line not in three.known})
 
 
 def names_gone(path: str, three: ThreeWay) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from patchkit.model.line_diff import Edit as LineEdit
 from patchkit.model.line_diff import diff_lines, sliding_places
 from patchkit.model.merging.checks import (
     MOST,
-    added_lines,
     doubled_hunk,
     file_doubts,
     lines_lost,
@@ -132,10 +131,10 @@ def _upstream_share(region: Region, three: ThreeWay) -> float:
     added = _telling(region.patch) - _telling(region.base)
     if not added:
         return 0.0
-    added = novel_of(added, three.base) or added
+    added = novel_of(added, three) or added
     new = _telling(region.upstream) - _telling(region.base)
     if sum(added.values()) >= _ENOUGH_ANYWHERE:
-        new += added_lines(three.base, three.upstream, three.upstream_edits)
+        new += three.come
     return sum((added & new).values()) / sum(added.values())
 
 

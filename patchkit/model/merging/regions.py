@@ -9,13 +9,16 @@ region says its `RegionResolution`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from functools import cached_property
 from itertools import pairwise
 from operator import ne
 
 from msgspec import Struct
 
+from patchkit.model.evidence import telling
 from patchkit.model.line_diff import Edit, diff_lines
 from patchkit.model.merging.scopes import depth_of
 
@@ -47,7 +50,7 @@ class Region(Struct, frozen=True):
         return self.patch if not self.upstream_edits else None
 
 
-class ThreeWay(Struct, frozen=True):
+class ThreeWay(Struct, frozen=True, dict=True):
     """Three texts as lines, the edits of both sides, and their regions in order."""
 
     base: Lines  # the file for which the patch was made
@@ -62,6 +65,16 @@ class ThreeWay(Struct, frozen=True):
         """The regions where git's three-way merge gives up."""
         return tuple(each for each in self.regions if each.settled is None)
 
+    @cached_property
+    def come(self) -> Counter[bytes]:
+        """The telling lines that upstream adds."""
+        return added_lines(self.base, self.upstream, self.upstream_edits)
+
+    @cached_property
+    def known(self) -> frozenset[bytes]:
+        """The base's lines, without blanks around."""
+        return frozenset(line.strip() for line in self.base)
+
     def assemble(self, texts: Sequence[Lines]) -> bytes:
         """The file with `texts`, one per region, in place of the regions."""
         pieces: list[bytes] = []
@@ -72,6 +85,17 @@ class ThreeWay(Struct, frozen=True):
             at = region.end
         pieces += self.base[at:]
         return b"".join(pieces)
+
+
+def added_lines(
+    old: Sequence[bytes], new: Sequence[bytes], edits: Iterable[Edit]
+) -> Counter[bytes]:
+    """The telling lines that the edits add, less those that they take away."""
+    come, gone = Counter[bytes](), Counter[bytes]()
+    for edit in edits:
+        come.update(telling(new[edit.new_start : edit.new_end]))
+        gone.update(telling(old[edit.start : edit.end]))
+    return come - gone
 
 
 def compare_three(
