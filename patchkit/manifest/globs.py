@@ -31,9 +31,9 @@ class Scope(Struct, frozen=True):
 
     def covers(self, path: str) -> bool:
         """Whether `path` (with slashes, from the root) belongs to it."""
-        if not _pattern(self.files).fullmatch(path):
-            return False
         if self.endings and not path.endswith(self.endings) and path not in self.files:
+            return False
+        if not _pattern(self.files).fullmatch(path):
             return False
         return not (self.ignores and _pattern(self.ignores).fullmatch(path))
 

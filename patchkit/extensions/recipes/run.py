@@ -40,6 +40,9 @@ from patchkit.model.text import counted, listed
 
 
 _WORD = re.compile(r"(?<![\w$])[A-Za-z_]\w{2,}")
+#: Names of Python with a dot or `=` between them, and nothing else but blanks and comments.
+_CHAIN = re.compile(r"(?<![\w$])[A-Za-z_]\w*(?:[.=][A-Za-z_]\w*)+", re.ASCII)
+_BETWEEN = rb"(?:[\s\\]|#[^\n]*)*"
 #: Of a regular expression: an escape, a class, a repeat, the rest.
 _PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{[^}]*\}|.", re.DOTALL)
 #: A piece that means to Python's re what it means to Rust's.
@@ -61,6 +64,8 @@ def _may_match(part: Mapping[str, Any], rule: CodeRule, data: bytes) -> bool:
             case "pattern":
                 code = value if isinstance(value, str) else selected_code(rule.language, **value)
                 found = all(word in data for word in _words_of(code))
+                if found and rule.language == "python":
+                    found = all(chain.search(data) for chain in _chains_of(code))
             case "regex":
                 found = all(part.search(data) for part in _parts_of(value))
             case "inside" | "has" | "follows" | "precedes":
@@ -80,6 +85,12 @@ def _may_match(part: Mapping[str, Any], rule: CodeRule, data: bytes) -> bool:
 @lru_cache(1000)
 def _words_of(pattern: str) -> list[bytes]:
     return [word.encode() for word in _WORD.findall(pattern) if word.isascii()]
+
+
+@lru_cache(1000)
+def _chains_of(pattern: str) -> list[re.Pattern[bytes]]:
+    chains = (re.split(r"([.=])", chain) for chain in _CHAIN.findall(pattern))
+    return [re.compile(_BETWEEN.join(re.escape(e.encode()) for e in chain)) for chain in chains]
 
 
 @lru_cache(1000)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.extensions.recipes.rule import CodeRule
-from patchkit.extensions.recipes.run import may_match
+from patchkit.extensions.recipes.run import may_match, read_source
+from patchkit.extensions.recipes.sites import find_sites
 from tests.extensions.recipes.kitchen import recipe_of
 
 
@@ -64,6 +65,27 @@ def test_of_a_context_the_selected_part_is_needed() -> None:
     loose = needed("call(name=get(1))", selector="keyword_argument", strictness="signature")
     assert may_match(loose, b"")
     assert may_match(needed("call(name)"), b"")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "torch.compile(f)",
+        "g(torch  # .compile\n  # here\n  .compile(f))",
+        "torch \\\n  . compile(f)",
+        "g(torch.compile(f=torch))",
+    ],
+)
+def test_names_with_a_dot_between_them_stand_so_in_what_matches(code: str) -> None:
+    rule = _rule({"pattern": "torch.compile($$$)"})
+    assert find_sites(rule, read_source("a.py", code.encode()))
+    assert may_match(rule, code.encode())
+
+
+def test_names_that_stand_apart_are_no_dotted_name() -> None:
+    assert not may_match(_rule({"pattern": "torch.compile($$$)"}), b"torch; re.compile(torch)")
+    assert not may_match(_rule({"pattern": "f($A, name=get())"}), b"f(1, name=x or get())")
+    assert may_match(_rule({"pattern": "name == get.it"}), b"name == get.it")
 
 
 def test_a_search_takes_linear_time() -> None:
