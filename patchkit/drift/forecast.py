@@ -59,7 +59,7 @@ _Question: TypeAlias = tuple[
 ]
 
 #: Files that stand for a while are asked for again and again: so many are held.
-_STANDING = 64
+_STANDING = 16
 
 
 class PatchVerdict(Struct, frozen=True):
