@@ -38,10 +38,17 @@ _NO_NODES = frozenset({
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
-def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
+def children_of(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes right below one, in their order, but for operators."""
+    kind = type(node)
     if kind not in _PARTS:
-        _PARTS[kind] = tuple(each for each in kind._fields if each not in _NO_NODES)
-    return _PARTS[kind]
+        _PARTS[kind] = tuple(part for part in kind._fields if part not in _NO_NODES)
+    for part in _PARTS[kind]:
+        value = getattr(node, part, None)
+        if isinstance(value, ast.AST):
+            yield value
+        elif value.__class__ is list:
+            yield from (inner for inner in value if isinstance(inner, ast.AST))
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -49,26 +56,26 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     nodes = [node]
     for each in nodes:  # grows while it is walked
         yield each
-        for part in _parts(type(each)):
-            value = getattr(each, part, None)
-            if isinstance(value, ast.AST):
-                nodes.append(value)
-            elif value.__class__ is list:
-                nodes += [inner for inner in value if isinstance(inner, ast.AST)]
+        nodes += children_of(each)
 
 
 def walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function or module, without what is in functions and classes in it."""
-    for child in ast.iter_child_nodes(scope):
+    """The nodes of a class, without what is in functions and classes in it."""
+    for child in children_of(scope):
         yield child
         if not isinstance(child, FunctionNode | ast.ClassDef):
             yield from walk_scope(child)
 
 
-def may_import(function: FunctionNode) -> bool:
-    """Whether an import may be in a function; into one that is left in the text nobody looks."""
-    text = getattr(function, "text", None)
-    return text is None or text.data.find(b"import", text.begin, text.end) >= 0
+def may_have(function: FunctionNode, *words: bytes) -> bool:
+    """Whether one of these words may be in what a function does; one that is left in the text stays
+    there.
+    """
+    if not isinstance(function, _Folded | _FoldedAsync):
+        return True
+    code = function.text.data[function.text.begin : function.text.end]
+    # beyond ASCII a word may be spelled in another way
+    return not code.isascii() or any(word in code for word in words)
 
 
 class Bodies(Struct):
@@ -124,8 +131,8 @@ _ODD_QUOTES = re.compile(rb"""['#\\][^\n"]*\"""|["#\\][^\n']*'''""")
 
 @cache
 def _block_end(indentation: int) -> re.Pattern[bytes]:
-    """The first line that is not indented further and has more than a comment."""
-    return re.compile(rb"^(?![ \t]{%d}[ \t]|[ \t]*(?:#|\n))" % indentation, re.MULTILINE)
+    """The end of a line before one that is not indented further and has more than a comment."""
+    return re.compile(rb"\n(?![ \t]{%d}[ \t]|[ \t]*(?:#|\n))" % indentation)
 
 
 def _without_bodies(
@@ -147,8 +154,8 @@ def _without_bodies(
         begin = head.end()
         while (inner := _DEFINITION.search(data, found.end(), begin)) is not None:
             found = inner  # the one before stands on a line of its own
-        last = _block_end(len(found[1])).search(data, begin)
-        end = last.start() if last is not None else len(data)
+        last = _block_end(len(found[1])).search(data, begin - 1)
+        end = last.end() if last is not None else len(data)
         code = _without_comments(data[begin:end])
         line += data.count(b"\n", counted, begin)
         counted, more = begin, code.count(b"\n")
@@ -196,7 +203,7 @@ class _Text(Struct, frozen=True):
 
     data: bytes  # the file
     head: int  # where the line of its definition begins
-    begin: int  # where the first line of its body does
+    begin: int  # where its body does
     end: int  # where the next statement's line may begin
     bodies: Bodies  # gets the function once it is opened
 

@@ -28,7 +28,7 @@ from unicodedata import normalize
 from msgspec import Struct
 
 from patchkit.disk.result_cache import ResultCache
-from patchkit.extensions.python_guards.bodies import walk
+from patchkit.extensions.python_guards.bodies import children_of, walk
 from patchkit.extensions.python_guards.modules import JoinedModules, Module, Modules, Namespace
 from patchkit.extensions.python_guards.resolve import Rebound
 from patchkit.extensions.python_guards.traversal import absolute_name
@@ -214,7 +214,7 @@ def _imported(
 
 def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a module, functions among them, but not what is in these."""
-    for child in ast.iter_child_nodes(node):
+    for child in children_of(node):
         yield child
         if not isinstance(child, FunctionNode):
             yield from _outside_functions(child)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from patchkit.extensions.python_guards.bodies import walk, walk_scope
+from patchkit.extensions.python_guards.bodies import may_have, walk, walk_scope
 from patchkit.extensions.python_guards.modules import (
     Binding,
     Imported,
@@ -67,39 +67,28 @@ Value = Thing | Instance | Bound | Above | Unknown
 
 
 class Attributes(Struct):
-    """What a class says of attributes that only its methods set, by name.
+    """What the body of a class, or a method, says of attributes that only methods set, by name.
 
-    `values` come with the method around them; `annotations` are what is said of their kind;
-    `stored` are all that are set in any way; `by_name`: setattr is called.
+    `annotations` are what is said of their kind; `stored` are all that are set in any way;
+    `by_name`: setattr is called.
     """
 
-    values: dict[str, list[tuple[ast.expr, FunctionNode]]] = {}
+    values: dict[str, list[ast.expr]] = {}
     annotations: dict[str, list[ast.expr]] = {}
     stored: set[str] = set()
     by_name: bool = False
 
 
-def attributes_of(owner: ast.ClassDef) -> Attributes:
-    """The attributes of a class; those of its bases are not among them."""
-    found = Attributes()
-    for node in walk_scope(ast.Module(owner.body, [])):
-        match node:
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
-                found.annotations.setdefault(name, []).append(annotation)
-    for method in (each for each in owner.body if isinstance(each, FunctionNode)):
-        for node in walk(method):
-            _note_given(node, method, found)
-    return found
-
-
-def _note_given(node: ast.AST, method: FunctionNode, found: Attributes) -> None:
-    """Note what a node in a method gives attributes."""
+def _note_given(node: ast.AST, found: Attributes, *, in_class: bool) -> None:
+    """Note what a node in a method, or in the body of a class, gives attributes."""
     targets: Sequence[ast.AST] = ()
     annotation: ast.expr | None = None
     given: ast.expr | None = None
     match node:
         case ast.Assign(targets=targets, value=given):
             pass
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation) if in_class:
+            found.annotations.setdefault(name, []).append(annotation)
         case ast.AnnAssign(target=target, annotation=annotation, value=given):
             targets = [target]
         case ast.Attribute(value=ast.Name(), attr=name, ctx=ast.Store()):
@@ -112,7 +101,7 @@ def _note_given(node: ast.AST, method: FunctionNode, found: Attributes) -> None:
                 if annotation is not None:
                     found.annotations.setdefault(name, []).append(annotation)
                 if given is not None:
-                    found.values.setdefault(name, []).append((given, method))
+                    found.values.setdefault(name, []).append(given)
 
 
 def plain_parameters(arguments: ast.arguments) -> list[ast.arg]:
@@ -139,7 +128,7 @@ class Values(Struct):
 
     resolver: Resolver
     _locals: dict[ast.AST, Namespace] = {}
-    _attributes: dict[ast.ClassDef, Attributes] = {}
+    _attributes: dict[ast.ClassDef | FunctionNode, Attributes] = {}
     _tops: dict[tuple[Module, str], tuple[Thing, ...]] = {}
     _members: dict[tuple[Value, str], tuple[Value, ...]] = {}
     _bound: dict[tuple[int, str], tuple[Value, ...]] = {}
@@ -319,9 +308,7 @@ class Values(Struct):
             case Above(owner=owner):
                 things = self.resolver.of_bases(owner, name)
                 yield from self._of_instance(Instance(owner), things, name)
-            case Bound() | Inherited():
-                yield Unknown("an attribute of a function")
-            case Code(node=ast.FunctionDef() | ast.AsyncFunctionDef()):
+            case Bound() | Inherited() | Code(node=ast.FunctionDef() | ast.AsyncFunctionDef()):
                 yield Unknown("an attribute of a function")
             case Code(node=ast.ClassDef()):
                 for thing in self.resolver.of_class(value, name):
@@ -369,13 +356,18 @@ class Values(Struct):
         """What the methods of a class give `self.name`."""
         values: list[Value] = []
         for owner in (instance.owner, *self.resolver.bases(instance.owner, [])):
-            there = self._attributes_of(owner)
-            for annotation in there.annotations.get(name, ()):
-                values += self.annotated(owner.module, annotation)
-            for value, method in there.values.get(name, ()):
+            assert isinstance(owner.node, ast.ClassDef)
+            functions = (part for part in owner.node.body if isinstance(part, FunctionNode))
+            methods = [part for part in functions if may_have(part, name.encode(), b"setattr")]
+            said = [self._said_in(part) for part in (owner.node, *methods)]
+            for there in said:
+                for annotation in there.annotations.get(name, ()):
+                    values += self.annotated(owner.module, annotation)
+            for method, there in zip(methods, said[1:], strict=True):
                 around = NameScope(owner.module, method, owner, NameScope(owner.module))
-                values += self.of(around, value)
-            if not values and (name in there.stored or there.by_name):
+                for value in there.values.get(name, ()):
+                    values += self.of(around, value)
+            if not values and any(name in there.stored or there.by_name for there in said):
                 values.append(Unknown(f"self.{name}"))
         if values:
             yield from values
@@ -384,11 +376,13 @@ class Values(Struct):
         else:
             yield lacking
 
-    def _attributes_of(self, owner: Code) -> Attributes:
-        assert isinstance(owner.node, ast.ClassDef)
-        if owner.node not in self._attributes:
-            self._attributes[owner.node] = attributes_of(owner.node)
-        return self._attributes[owner.node]
+    def _said_in(self, place: ast.ClassDef | FunctionNode) -> Attributes:
+        if place not in self._attributes:
+            found = self._attributes[place] = Attributes()
+            in_class = isinstance(place, ast.ClassDef)
+            for node in walk_scope(place) if in_class else walk(place):
+                _note_given(node, found, in_class=in_class)
+        return self._attributes[place]
 
     def _makes_attributes(self, owner: Code) -> bool:
         hooks = ("__getattr__", "__getattribute__")
@@ -448,9 +442,13 @@ class Values(Struct):
                 yield Unknown("an annotation")
 
 
+#: What stands in each such place.
+_BINDING = (b":=", b"case", b"global", b"nonlocal")
+
+
 def _bound_within(function: FunctionNode, known: Namespace) -> Iterator[str]:
     """Names that a function binds in expressions and patterns, or for another scope."""
-    for node in walk(function):
+    for node in walk(function) if may_have(function, *_BINDING) else ():
         match node:
             case ast.NamedExpr(target=ast.Name(id=name)):
                 yield name

@@ -74,9 +74,9 @@ def since(
     by: list[Landed | None] = [None] * len(questions)
     for path, versions in along.versions({path for path, _ in questions} - {""}):
         tree = cache(partial(_OneFileOther, pinned, path))
-        for number, (_, ask) in (q for q in enumerate(questions) if q[1][0] == path):
-            first = first_with(versions, partial(_is_so, ask, tree))
-            by[number] = None if first is None else landed(along.history, first)
+        for number, (home, ask) in enumerate(questions):
+            if home == path and (first := first_with(versions, partial(_is_so, ask, tree))):
+                by[number] = landed(along.history, first)
     return by
 
 

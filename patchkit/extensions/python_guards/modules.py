@@ -75,10 +75,8 @@ def read_namespace(body: Iterable[ast.stmt]) -> Namespace:
 
 def _bindings(body: Iterable[ast.stmt], certain: bool) -> Iterator[tuple[str, Binding]]:
     for statement in body:
-        yield from (
-            (name, Binding(meaning, certain, statement.lineno))
-            for name, meaning in _bound_by(statement)
-        )
+        for name, meaning in _bound_by(statement):
+            yield name, Binding(meaning, certain, statement.lineno)
         if not isinstance(statement, FunctionNode | ast.ClassDef):  # what runs where it stands
             inner_certain = certain and isinstance(statement, ast.With | ast.AsyncWith)
             for inner in blocks_of(statement):
@@ -298,7 +296,6 @@ class JoinedModules(Modules):
         super().__init__((), lambda _: None)
         self._parts = parts
         self._places: dict[str, tuple[Modules | None, str | None]] = {}
-        self._given: dict[str, bool] = {}
         self.asked: set[str] = set()
 
     def module(self, name: str) -> Module | None:
@@ -308,9 +305,7 @@ class JoinedModules(Modules):
 
     def may_have(self, name: str) -> bool:
         """Whether a tree might have the module, by the packages that it gives."""
-        if name not in self._given:
-            self._given[name] = any(_is_given(name, packages) for _, packages in self._parts)
-        return self._given[name]
+        return any(_is_given(name, packages) for _, packages in self._parts)
 
     def is_lacking(self, name: str) -> bool:
         """Whether the module was looked at, and its contents cannot be fetched."""

@@ -265,6 +265,12 @@ class Resolver(Struct):
                 fields |= dict(_own_fields(each))
         return fields
 
+    def names_of(self, owner: ast.ClassDef) -> Namespace:
+        """The names that the body of a class binds."""
+        if owner not in self._classes:
+            self._classes[owner] = read_namespace(owner.body)
+        return self._classes[owner]
+
     def _rebound(self, owner: str, name: str) -> Iterator[Thing]:
         for module, binding in self.rebound.get((owner, name), ()):
             yield from self._meant(module, name, binding)
@@ -272,12 +278,11 @@ class Resolver(Struct):
     def _own(self, owner: Code, name: str) -> Iterator[Thing]:
         yield from self._rebound(f"{owner.module.name}.{owner.qualified}", name)
         assert isinstance(owner.node, ast.ClassDef)
-        namespace = self._classes.setdefault(owner.node, read_namespace(owner.node.body))
         given = owner.module.namespace.foreign.get((owner.name, name), [])
         for binding in in_force(given):  # `Class.name = function`, in the module
             yield from self._meant(owner.module, name, binding)
         if not any(each.certain for each in given):
-            bindings = namespace.bindings(name)
+            bindings = self.names_of(owner.node).bindings(name)
             for binding in bindings:
                 yield from self._meant(owner.module, name, binding, owner.qualified)
             if name == "__init__" and not bindings and is_dataclass(owner):

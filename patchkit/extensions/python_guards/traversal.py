@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from patchkit.extensions.python_guards.bodies import may_import, walk
+from patchkit.extensions.python_guards.bodies import children_of, may_have, walk
 from patchkit.extensions.python_guards.inference import NameScope, Values, parameters_of
-from patchkit.extensions.python_guards.modules import Imported, Module, read_namespace
+from patchkit.extensions.python_guards.modules import Imported, Module
 from patchkit.extensions.python_guards.resolve import Code
 from patchkit.model.syntax import FunctionNode, last_name
 
@@ -146,8 +146,7 @@ class Traversal(Struct, frozen=True):
 
     def imports(self, module: Module) -> Iterator[ast.Import | ast.ImportFrom]:
         """The imports that run when a module is loaded."""
-        walker = replace(self, calls=False, functions=False)
-        for found in walker.walk(module, calls=False):
+        for found in replace(self, functions=False).walk(module, calls=False):
             if isinstance(found.node, ast.Import | ast.ImportFrom):
                 yield found.node
 
@@ -197,17 +196,16 @@ class Traversal(Struct, frozen=True):
     def _other(self, statement: ast.stmt, spot: UseSpot) -> Iterator[CodeUse]:
         """A statement whose expressions come first and whose blocks may run."""
         blocks: list[list[ast.stmt]] = []
-        for _, value in ast.iter_fields(statement):
-            for each in value if isinstance(value, list) else [value]:
-                match each:
-                    case ast.stmt():
-                        blocks.append([each])
-                    case ast.match_case(body=body):
-                        blocks.append(body)
-                    case ast.withitem(context_expr=expression):
-                        yield from self._expression(expression, spot)
-                    case ast.expr():
-                        yield from self._expression(each, spot)
+        for part in children_of(statement):
+            match part:
+                case ast.stmt():
+                    blocks.append([part])
+                case ast.match_case(body=body):
+                    blocks.append(body)
+                case ast.withitem(context_expr=expression):
+                    yield from self._expression(expression, spot)
+                case ast.expr():
+                    yield from self._expression(part, spot)
         for block in blocks:
             yield from self._block(block, spot)
 
@@ -217,7 +215,7 @@ class Traversal(Struct, frozen=True):
         if not self.functions:
             return
         within = _dotted(spot.within, node.name)
-        is_walked = self._leads_in(within) and (self.calls or may_import(node))
+        is_walked = self._leads_in(within) and (self.calls or may_have(node, b"import"))
         body = node.body if is_walked else []  # a folded one is parsed once for both
         arguments = (*node.args.defaults, *node.args.kw_defaults) if self.calls else ()
         for each in filter(None, (*node.decorator_list, *arguments)):
@@ -233,7 +231,8 @@ class Traversal(Struct, frozen=True):
         holder = spot.within if spot.scope.node is None else around
         owner = Code(spot.scope.module, node, node.name, node.lineno, holder)
         within = _dotted(spot.within, node.name)
-        own = replace(_hiding(spot, frozenset(read_namespace(node.body).names)), within=within)
+        names = self.conditions.values.resolver.names_of(node).names
+        own = replace(_hiding(spot, names), within=within)
         outside = replace(spot, within=within)
         for statement in node.body if self._leads_in(within) else ():
             if isinstance(statement, FunctionNode):
@@ -245,6 +244,8 @@ class Traversal(Struct, frozen=True):
         if not self.calls:
             return
         match node:
+            case ast.Name() | ast.Constant():
+                return
             case ast.Call(func=func):
                 yield CodeUse(node, spot)
                 if isinstance(func, ast.Attribute):
@@ -271,7 +272,7 @@ class Traversal(Struct, frozen=True):
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 yield from self._comprehension(node, spot)
             case _:
-                for child in ast.iter_child_nodes(node):
+                for child in children_of(node):
                     if isinstance(child, ast.expr):
                         yield from self._expression(child, spot)
 

@@ -14,7 +14,7 @@ import pytest
 from patchkit.extensions.python_guards.bodies import (
     Bodies,
     blocks_of,
-    may_import,
+    may_have,
     parse_folded,
     walk,
 )
@@ -104,13 +104,13 @@ def test_walk_meets_what_ast_walk_meets() -> None:
     assert list(walk(tree)) == [each for each in ast.walk(tree) if not isinstance(each, left_out)]
 
 
-def test_functions_that_may_import() -> None:
-    text = b"def f():\n    x = 1\n    from b import c\ndef g():\n    y = 1\ndef h(): pass\n"
+def test_words_that_a_function_may_have_without_a_look_into_it() -> None:
+    text = "def f():\n    x = 1\n    from b import c\ndef g():\n    y = 1\ndef h(): pass\n"
+    text += "def i():\n    \u017fetattr(a, b, c)\n"
     bodies = Bodies()
-    functions = parse_folded(text, bodies)[0].body
-    assert [may_import(e) for e in functions if isinstance(e, ast.FunctionDef)] == [
-        True,
-        False,
-        True,
-    ]
+    found, _ = parse_folded(text.encode(), bodies)
+    functions = [node for node in found.body if isinstance(node, ast.FunctionDef)]
+    assert [may_have(node, b"import") for node in functions] == [True, False, True, True]
+    assert [may_have(node, b"y", b"x") for node in functions] == [True, True, True, True]
+    assert may_have(functions[3], b"setattr")  # Python reads the long s as one
     assert not bodies.opened
