@@ -223,9 +223,9 @@ _MOST_WITH_ONE_USER = 30
 #: The nodes of patchkit/'s syntax trees: lower it with what you remove. Only an issue that names a
 #: number raises it: adopting patch sets where they lie may come to 466,266, and code that changes
 #: other code while it runs takes 21,000 more, all of them in extensions/.
-MOST_NODES = 485_973
+MOST_NODES = 485_970
 #: Without extensions/.
-MOST_NODES_OF_THE_CORE = 351_592
+MOST_NODES_OF_THE_CORE = 351_589
 
 
 def test_the_house_does_not_grow() -> None:

@@ -247,7 +247,7 @@ class StackCarrier(Struct):
             return self.builder.push(patch)
         why = "it does not apply on the old base either, so that nothing can be merged"
         files = tuple(
-            replace(each, reasons=(why,)) if each.clashes else each for each in exact.files
+            replace(file, reasons=(why,)) if file.clashes else file for file in exact.files
         )
         return PatchResult(patch.name, Status.CONFLICTED, files)
 

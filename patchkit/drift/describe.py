@@ -137,7 +137,7 @@ def tell(history: History, walk: Walk, patches: Sequence[LoadedPatch]) -> tuple[
 def landed_of(history: History, ids: Sequence[CommitId]) -> list[Landed]:
     """Commits of the history, each with its links."""
     commits = describe_commits(history.repository, ids)
-    return [landed(history, commits[each]) for each in ids]
+    return [landed(history, commits[commit]) for commit in ids]
 
 
 def landed(history: History, commit: Commit) -> Landed:

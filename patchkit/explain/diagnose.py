@@ -187,9 +187,9 @@ def _cause(
         return Cause.GONE
     if not differ:
         return Cause.ANCHORED if _misses_anchor(hunk, lines, place) else Cause.ORDER
-    if all(each.is_only_in(without_end) for each in differ):
+    if all(difference.is_only_in(without_end) for difference in differ):
         return Cause.LINE_ENDS
-    if all(each.is_only_in(without_blanks) for each in differ):
+    if all(difference.is_only_in(without_blanks) for difference in differ):
         return Cause.WHITESPACE
     return Cause.CHANGED
 

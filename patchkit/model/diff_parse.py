@@ -211,7 +211,7 @@ def is_binary(data: bytes) -> bool:
 
 def split_lines(data: bytes) -> list[bytes]:
     """The lines of `data` with their newlines; only LF ends a line."""
-    if b"\r" not in data:
+    if b"\r" not in data:  # at which bytes are split as well, and at nothing else
         return data.splitlines(keepends=True)
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
@@ -352,7 +352,7 @@ class _Parser:
         return hunks if sound else None
 
     def _starts_hunk(self) -> bool:
-        # cut off there, it is none
+        # a file may end here, in the middle of a line: that begins no hunk
         return self._line.startswith(b"@@ -") and self._line != b"@@ -"
 
     def _hunk(self) -> Hunk | None:

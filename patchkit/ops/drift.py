@@ -247,7 +247,7 @@ def carried_to_tip(
         what = f"cannot be carried to {history.ref}: files for it are not to be had"
         raise SurroundingsError(Problem(what, component.name))
     by = commits_of_fates(history, forecasts)
-    return list(zip([each.fate for each in forecasts], by, strict=True))
+    return list(zip([forecast.fate for forecast in forecasts], by, strict=True))
 
 
 def memory_of(

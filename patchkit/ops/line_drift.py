@@ -123,7 +123,7 @@ def commits_of_fates(
     history: History, forecasts: Sequence[PatchForecast]
 ) -> Sequence[Landed | None]:
     """The commit that the fate of each patch names, where it names one."""
-    names = [each.fate.by if each.fate is not None else "" for each in forecasts]
+    names = [forecast.fate.by if forecast.fate else "" for forecast in forecasts]
     found = {name: history.repository.commit(name.partition(" ")[0]) for name in {*names} - {""}}
     known = {name: commit for name, commit in found.items() if commit is not None}
     landed = dict(zip(known, landed_of(history, [*known.values()]), strict=True))

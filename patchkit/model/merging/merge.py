@@ -266,16 +266,15 @@ def _is_open(region: Region, three: ThreeWay) -> bool:
     the patch inserts beside some that upstream took away may belong elsewhere now, but for a block
     with a blank line of its own; and so may all beside lines that upstream put elsewhere.
     """
-    come = {line for edit in three.upstream_edits for line in _new_lines(edit, 0, three)}
-    gone = {line for edit in three.upstream_edits for line in _old_lines(edit, three)}
+    moved = {line for edit in three.upstream_edits for line in _new_lines(edit, 0, three)}
+    moved &= {line for edit in three.upstream_edits for line in _old_lines(edit, three)}
     return _imports_apart(region, three) or any(
         up.start <= own.end
         and own.start <= up.end
         and (
             (up.inserts_only and _brings(own))
             or (own.inserts_only and (_brings(up) or not _is_block(_new_lines(own, 1, three))))
-            or not come.isdisjoint(_old_lines(up, three))
-            or not gone.isdisjoint(_new_lines(up, 0, three))
+            or not moved.isdisjoint((*_old_lines(up, three), *_new_lines(up, 0, three)))
         )
         for up in region.upstream_edits
         for own in region.patch_edits
